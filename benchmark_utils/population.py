@@ -1,0 +1,168 @@
+"""Populations: where a repetition's study, outer and benchmarking sets come from."""
+from dataclasses import dataclass
+
+import numpy as np
+from benchopt import BaseDataset
+
+from benchmark_utils.errors import InputError
+from benchmark_utils.seeds import Role, generator
+
+BENCH_SEED = 42  # the benchmarking set of a fixed pool is the same in every run
+
+
+@dataclass(frozen=True)
+class Examples:
+    """A set of examples.
+
+    Parameters
+    ----------
+    X : array, table or view of length n, indexable by an array of integers
+    y : array of shape (n,)
+        Floats for regression; for classification integer codes 0 … C−1, in the
+        order of the population's `classes`.
+    """
+    X: object
+    y: np.ndarray
+
+    def __len__(self):
+        return len(self.y)
+
+    def __getitem__(self, index):
+        X = self.X.iloc[index] if hasattr(self.X, "iloc") else self.X[index]
+        return Examples(X, self.y[index])
+
+
+@dataclass(frozen=True)
+class Sets:
+    """One repetition's three sets; `outer` and `bench` are None without a benchmarking set."""
+    study: Examples
+    outer: Examples | None
+    bench: Examples | None
+
+
+class Population:
+    """What every data set returns: something that can draw the three sets.
+
+    Attributes
+    ----------
+    task : "classification" or "regression"
+    classes : list of the classes' names in the order of their codes; None for regression
+    n_pool : number of examples from which study and outer sets are drawn
+    n_bench : size of the benchmarking set, 0 where there is none
+    description : one line on the data, shown with the results
+    """
+
+    def __init__(self, task, classes, n_pool, n_bench, description):
+        self.task = task
+        self.classes = classes
+        self.n_pool = n_pool
+        self.n_bench = n_bench
+        self.description = description
+
+    def draw(self, seed, repetition, n_study, n_outer):
+        """The three sets of one repetition.
+
+        Parameters
+        ----------
+        seed : int, the repetition's seed
+        repetition : int, its index, for populations with a published list of seeds
+        n_study, n_outer : sizes, n_study + n_outer ≤ n_pool
+
+        Returns
+        -------
+        Sets
+        """
+        raise NotImplementedError
+
+
+class GeneratedPopulation(Population):
+    """A population that is generated afresh, parameters and all, for each seed.
+
+    Parameters
+    ----------
+    generate : callable (numpy Generator, n) -> X, y
+        Draws the population's parameters, then n independent examples of it.
+    """
+
+    def __init__(self, generate, task, n_pool, n_bench, description, classes=None):
+        super().__init__(task, classes, n_pool, n_bench, description)
+        self._generate = generate
+
+    def draw(self, seed, repetition, n_study, n_outer):
+        # Always as many rows, so that a smaller study set is the start of a larger one.
+        X, y = self._generate(generator(seed, Role.POPULATION), self.n_pool + self.n_bench)
+        examples = Examples(X, y)
+        study = examples[:n_study]
+        if not self.n_bench:
+            return Sets(study, None, None)
+        return Sets(study, examples[n_study:n_study + n_outer], examples[self.n_pool:])
+
+
+class PoolPopulation(Population):
+    """A population of fixed examples.
+
+    The benchmarking set is drawn once, stratified by class, with a constant
+    seed; study and outer sets are redrawn per seed from the other examples,
+    the study set stratified by class. Study sets nest: with one seed, the
+    smaller is part of the larger.
+
+    Parameters
+    ----------
+    X : anything that an array of integers can index (rows, where it is a table)
+    y : array of shape (n,), see `Examples`
+    n_bench : int, size of the benchmarking set; 0 for none
+    """
+
+    def __init__(self, X, y, task, n_bench, description, classes=None):
+        y = np.asarray(y)
+        if not 0 <= n_bench < len(y):
+            raise InputError(
+                f"a benchmarking set of {n_bench} examples can't be set aside from {len(y)}"
+            )
+        super().__init__(task, classes, len(y) - n_bench, n_bench, description)
+        self._examples = Examples(X, y)
+        order = self._draw_order(np.arange(len(y)), np.random.default_rng(BENCH_SEED))
+        self._bench = self._examples[np.sort(order[:n_bench])] if n_bench else None
+        self._pool = np.sort(order[n_bench:])
+
+    def draw(self, seed, repetition, n_study, n_outer):
+        rng = generator(seed, Role.POPULATION)
+        order = self._draw_order(self._pool, rng)
+        study = self._examples[order[:n_study]]
+        if self._bench is None:
+            return Sets(study, None, None)
+        outer = rng.permutation(order[n_study:])[:n_outer]
+        return Sets(study, self._examples[outer], self._bench)
+
+    def _draw_order(self, index, rng):
+        index = rng.permutation(index)
+        if self.task != "classification":
+            return index
+        return index[_stratified_order(self._examples.y[index])]
+
+
+def _stratified_order(labels):
+    """An order in which every prefix holds each class in proportion, to within one example."""
+    position = np.empty(len(labels))
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        position[members] = (np.arange(len(members)) + 0.5) / len(members)
+    return np.argsort(position, kind="stable")
+
+
+class PopulationDataset(BaseDataset):
+    """Base class of all data sets: a name, parameters and `get_population`.
+
+    An InputError raised there becomes a reason to skip the data set, so that
+    the others of the same command still run.
+    """
+
+    def get_population(self):
+        """Return a Population, built from the data set's parameters."""
+        raise NotImplementedError
+
+    def get_data(self):
+        try:
+            return dict(population=self.get_population(), problem=None)
+        except InputError as error:
+            return dict(population=None, problem=str(error))

@@ -1,0 +1,155 @@
+"""From predictions to scores. Every score is higher-is-better, under scikit-learn's name."""
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark_utils.errors import Diverged
+
+#: the primary score of each task, whose columns are `score_*`
+PRIMARY = {"classification": "accuracy", "regression": "neg_mean_squared_error"}
+#: the other scores, whose columns are `<name>_test`, `<name>_bench`, `<name>_delta`
+SECONDARY = {
+    "classification": ("neg_log_loss", "neg_brier_score"),
+    "regression": ("r2", "neg_mean_absolute_error"),
+}
+MAX_OUTER_CHUNKS = 200
+
+
+def check_prediction(task, prediction, n, n_classes):
+    """Return a prediction as an array, if it is one.
+
+    Parameters
+    ----------
+    prediction : array of shape (n,): values, or for classification class codes;
+        or, for classification, of shape (n, n_classes): probabilities
+
+    Raises
+    ------
+    Diverged
+        For NaN or infinite predictions.
+    ValueError
+        For any other shape.
+    """
+    prediction = np.asarray(prediction)
+    shapes = [(n,)] + ([(n, n_classes)] if task == "classification" else [])
+    if prediction.shape not in shapes:
+        expected = " or ".join(map(str, shapes))
+        raise ValueError(f"predictions have shape {prediction.shape}, expected {expected}")
+    if not np.isfinite(prediction).all():
+        bad = np.count_nonzero(~np.isfinite(prediction).reshape(n, -1).all(axis=1))
+        raise Diverged(f"{bad} of {n} predictions are NaN or infinite")
+    return prediction
+
+
+def example_scores(task, y, prediction):
+    """Each example's contribution to the scores that are means over examples.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+    prediction : array, as returned by `check_prediction`
+
+    Returns
+    -------
+    dict of arrays of shape (n,), the primary score first
+        Regression: minus squared error, minus absolute error. Classification:
+        whether the class is right; with probabilities also log-likelihood
+        (clipped at the smallest positive step of the dtype, as scikit-learn
+        does) and minus the squared distance to the true class's indicator,
+        halved for two classes (scikit-learn's `brier_score_loss`).
+    """
+    if task == "regression":
+        error = y - prediction
+        return {
+            "neg_mean_squared_error": -error * error,
+            "neg_mean_absolute_error": -np.abs(error),
+        }
+    if prediction.ndim == 1:
+        return {"accuracy": (prediction == y).astype(float)}
+    n, n_classes = prediction.shape
+    of_truth = prediction[np.arange(n), y]
+    squared = np.einsum("ij,ij->i", prediction, prediction)
+    brier = squared - 2 * of_truth + 1
+    return {
+        "accuracy": (prediction.argmax(axis=1) == y).astype(float),
+        "neg_log_loss": np.log(np.maximum(of_truth, np.finfo(prediction.dtype).eps)),
+        "neg_brier_score": -brier / 2 if n_classes == 2 else -brier,
+    }
+
+
+def _means(task, y, by_example):
+    scores = {name: values.mean() for name, values in by_example.items()}
+    if task == "regression":
+        variance = y.var()
+        scores["r2"] = 1 + scores["neg_mean_squared_error"] / variance if variance else np.nan
+    return scores
+
+
+@dataclass(frozen=True)
+class Score:
+    """The one scoring function: reduces a fitted predictor to the numbers of its row.
+
+    Solvers receive it as `score` and call it with each predictor as soon as it
+    is fitted; nothing else sees the outer and benchmarking labels.
+    """
+    sets: object
+    task: str
+    n_classes: int | None
+
+    def __call__(self, predict, split, with_outer):
+        """Score one predictor on one split.
+
+        Parameters
+        ----------
+        predict : callable X -> predictions, see `check_prediction`
+        split : Split
+        with_outer : bool, whether to score the outer chunks too
+
+        Returns
+        -------
+        dict
+            `score_*`, `<metric>_*`, `predict_seconds` (time to predict the test
+            set), `test_scores` (each test example's primary score, shape
+            (n_test,)) and, where asked for and available, `outer_deltas`.
+
+        Raises
+        ------
+        Diverged, ValueError
+            See `check_prediction`; Diverged also for a score that overflows.
+        """
+        study, outer, bench = self.sets.study, self.sets.outer, self.sets.bench
+        primary = PRIMARY[self.task]
+        record = {}
+
+        started = time.perf_counter()
+        test = study[split.test]
+        on_test = self._example_scores(predict, test)
+        record["predict_seconds"] = time.perf_counter() - started
+        scores = {"test": _means(self.task, test.y, on_test)}
+        if len(split.val):
+            val = study[split.val]
+            record["score_val"] = self._example_scores(predict, val)[primary].mean()
+        if bench is not None:
+            scores["bench"] = _means(self.task, bench.y, self._example_scores(predict, bench))
+
+        for part, of_part in scores.items():
+            record[f"score_{part}"] = of_part[primary]
+            for name in SECONDARY[self.task]:
+                if name in of_part:
+                    record[f"{name}_{part}"] = of_part[name]
+        if not all(np.isfinite(v) for k, v in record.items() if k.startswith("score_")):
+            raise Diverged("the score overflows")
+        record["test_scores"] = on_test[primary]
+        if with_outer and bench is not None and len(outer) >= len(test):
+            n_chunks = min(len(outer) // len(test), MAX_OUTER_CHUNKS)
+            chunks = outer[:n_chunks * len(test)]
+            of_chunks = self._example_scores(predict, chunks)[primary].reshape(n_chunks, -1)
+            record["outer_deltas"] = (of_chunks.mean(axis=1) - record["score_bench"]).tolist()
+        return record
+
+    def _example_scores(self, predict, examples):
+        prediction = check_prediction(
+            self.task, predict(examples.X), len(examples), self.n_classes
+        )
+        return example_scores(self.task, examples.y, prediction)

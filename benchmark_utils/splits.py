@@ -1,0 +1,195 @@
+"""Sizes and index arrays of the splits of a study set."""
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+
+from benchmark_utils.errors import InputError
+from benchmark_utils.seeds import Role, integer_seed
+
+PROCEDURES = ("mccv", "repeated_kfold", "holdout", "fixed_split")
+
+
+@dataclass(frozen=True)
+class Split:
+    """Positions in the study set: three disjoint integer arrays that cover it."""
+    train: np.ndarray
+    val: np.ndarray
+    test: np.ndarray
+
+
+@dataclass(frozen=True)
+class Sizes:
+    study: int
+    train: int
+    val: int
+    test: int
+
+
+def split_sizes(train_size, test_size, val_size, n_pool):
+    """Sizes of the study set and of the parts of its splits.
+
+    Parameters
+    ----------
+    train_size : int or "all"
+        Training plus validation examples per split. The study set holds
+        round(train_size / (1 − test_size)) examples; with "all", every example
+        outside the benchmarking set.
+    test_size, val_size : float, fractions of the study set
+    n_pool : int, how many examples there are to draw the study set from
+
+    Raises
+    ------
+    InputError
+        When the sizes leave no usable split; says which parameter to change.
+    """
+    if not 0 < test_size < 1:
+        raise InputError(f"test_size={test_size} is not a fraction between 0 and 1")
+    if not 0 <= val_size < 1 - test_size:
+        raise InputError(
+            f"val_size={val_size} must be at least 0 and leave, with test_size={test_size}, "
+            "a part of the study set for training"
+        )
+    if train_size == "all":
+        n_study = n_pool
+        n_test = round(test_size * n_study)
+    else:
+        if not isinstance(train_size, (int, np.integer)) or train_size < 2:
+            raise InputError(f"train_size={train_size!r} is neither an integer ≥ 2 nor 'all'")
+        n_study = round(train_size / (1 - test_size))
+        n_test = n_study - train_size
+    if n_study > n_pool:
+        largest = int(n_pool * (1 - test_size))
+        raise InputError(
+            f"train_size={train_size} needs a study set of {n_study} examples, but only {n_pool} "
+            f"lie outside the benchmarking set; use train_size={largest} or less, or 'all'"
+        )
+    if n_test < 2:
+        raise InputError(
+            f"test_size={test_size} of a study set of {n_study} leaves {n_test} test example(s); "
+            "at least 2 are needed: raise test_size or train_size"
+        )
+    n_val = round(val_size * n_study)
+    if val_size and n_val < 1:
+        raise InputError(
+            f"val_size={val_size} of a study set of {n_study} leaves no validation example: "
+            "raise val_size or train_size"
+        )
+    n_train = n_study - n_test - n_val
+    if n_train < 2:
+        raise InputError(
+            f"a study set of {n_study} leaves {n_train} training example(s) after {n_test} for "
+            f"test and {n_val} for validation: raise train_size"
+        )
+    return Sizes(n_study, n_train, n_val, n_test)
+
+
+def make_splits(procedure, sizes, n_splits, seed, labels=None, classes=None):
+    """The splits of one study set.
+
+    The first splits do not depend on how many follow.
+
+    Parameters
+    ----------
+    procedure : str
+        "mccv", Monte-Carlo cross-validation: independent random partitions;
+        "repeated_kfold": n_test-sized folds, reshuffled when all were used;
+        "holdout": the first partition of "mccv" alone, whatever n_splits;
+        "fixed_split": that partition n_splits times, as a control.
+    sizes : Sizes
+    n_splits : int
+    seed : int, the repetition's seed
+    labels : array of shape (n_study,), to stratify by; None not to
+    classes : names of the classes 0 … C−1, for messages
+
+    Returns
+    -------
+    list of Split
+
+    Raises
+    ------
+    InputError
+        For an unknown procedure, for n_splits < 1, for folds that don't come out
+        even, and for a class with fewer members than stratified splits need.
+    """
+    if procedure not in PROCEDURES:
+        raise InputError(f"procedure={procedure!r} is none of {', '.join(PROCEDURES)}")
+    if not isinstance(n_splits, (int, np.integer)) or n_splits < 1:
+        raise InputError(f"n_splits={n_splits!r} is not an integer ≥ 1")
+    n_folds = None
+    if procedure == "repeated_kfold":
+        n_folds = round(sizes.study / sizes.test)
+        if n_folds < 2 or abs(sizes.study / n_folds - sizes.test) >= 1:
+            raise InputError(
+                f"repeated_kfold cuts the study set into equal folds, and {sizes.study} examples "
+                f"can't be cut into folds of {sizes.test}: use test_size = 1/2, 1/3, 1/4, 1/5, …"
+            )
+    if labels is not None:
+        _check_class_counts(labels, classes, sizes, n_folds)
+
+    if procedure == "repeated_kfold":
+        return [
+            _with_validation(fold_train, fold_test, sizes.val, labels, seed, k)
+            for k, (fold_train, fold_test) in enumerate(
+                _folds(sizes.study, n_folds, n_splits, labels, seed)
+            )
+        ]
+    if procedure == "mccv":
+        return [_random_split(sizes, labels, seed, k) for k in range(n_splits)]
+    repeats = 1 if procedure == "holdout" else n_splits
+    return [_random_split(sizes, labels, seed, 0)] * repeats
+
+
+def _random_split(sizes, labels, seed, k):
+    rest, test = train_test_split(
+        np.arange(sizes.study), test_size=sizes.test, stratify=labels,
+        random_state=integer_seed(seed, Role.SPLITS, k),
+    )
+    return _with_validation(rest, test, sizes.val, labels, seed, k)
+
+
+def _folds(n_study, n_folds, n_splits, labels, seed):
+    splitter = KFold if labels is None else StratifiedKFold
+    for k in range(n_splits):
+        repeat, fold = divmod(k, n_folds)
+        if fold == 0:
+            random_state = integer_seed(seed, Role.SPLITS, repeat)
+            folds = list(
+                splitter(n_folds, shuffle=True, random_state=random_state)
+                .split(np.zeros(n_study), labels)
+            )
+        yield folds[fold]
+
+
+def _with_validation(rest, test, n_val, labels, seed, k):
+    if not n_val:
+        return Split(rest, np.arange(0), test)
+    train, val = train_test_split(
+        rest, test_size=n_val, stratify=None if labels is None else labels[rest],
+        random_state=integer_seed(seed, Role.SPLITS, k, 1),
+    )
+    return Split(train, val, test)
+
+
+def _check_class_counts(labels, classes, sizes, n_folds):
+    codes, counts = np.unique(labels, return_counts=True)
+    # One member in each part of a split, where each part is drawn by its own
+    # stratified cut, and one in each fold.
+    needed = n_folds or 2
+    if sizes.val:
+        needed = max(needed, 3 if n_folds is None else n_folds + 1)
+    for code, count in zip(codes, counts, strict=True):
+        if count < needed:
+            name = code if classes is None else classes[code]
+            raise InputError(
+                f"class {name!r} has {count} member(s) in the study set of {sizes.study}, and "
+                f"stratified splits need {needed}: raise train_size, merge or drop the class, "
+                "or set stratify=False"
+            )
+    smallest = min(part for part in (sizes.train, sizes.val, sizes.test) if part)
+    if smallest < len(codes):
+        raise InputError(
+            f"stratified splits need at least one example of each of the {len(codes)} classes in "
+            f"every part, and the smallest part has {smallest}: raise train_size, or set "
+            "stratify=False"
+        )

@@ -1,0 +1,96 @@
+from benchmark_utils.errors import InputError
+from benchmark_utils.fingerprint import code_fingerprint
+from benchmark_utils.rows import make_rows
+from benchmark_utils.scoring import Score
+from benchmark_utils.splits import make_splits, split_sizes
+from benchopt import BaseObjective
+
+
+class Objective(BaseObjective):
+    """How far can a benchmark score be trusted?
+
+    Each repetition (seed) draws a study set, of the size a benchmark would
+    really have, splits it K times, and compares the test score of each fitted
+    predictor with its score on a benchmarking set that is large enough to
+    count as the truth.
+    """
+    name = "Score trust"
+    min_benchopt_version = "1.10"
+    requirements = ["pip::scikit-learn", "pip::scipy", "pip::jinja2"]
+    sampling_strategy = "run_once"
+
+    parameters = {
+        # training plus validation examples per split, or "all"
+        "train_size": [100],
+        # fractions of the study set
+        "test_size": [0.2],
+        "val_size": [0.0],
+        "n_splits": [20],
+        # mccv, repeated_kfold, holdout or fixed_split
+        "procedure": ["mccv"],
+        # classification only
+        "stratify": [True],
+    }
+    test_config = {"train_size": 40, "n_splits": 2}
+
+    def skip(self, population, problem):
+        if problem is None:
+            try:
+                self._sizes(population)
+            except InputError as error:
+                problem = str(error)
+        return problem is not None, problem
+
+    def set_data(self, population, problem):
+        self.population = population
+        self.sizes = self._sizes(population)
+
+    def get_objective(self):
+        population, sizes = self.population, self.sizes
+        self.seed = self.get_seed(use_dataset=True, use_repetition=True)
+        # As many outer chunks of test-set size as fit, at most what `Score` uses.
+        n_outer = min(200 * sizes.test, population.n_pool - sizes.study)
+        sets = population.draw(self.seed, self._repetition, sizes.study, n_outer)
+        self.study = sets.study
+        stratified = self.stratify and population.task == "classification"
+        problem, self.splits = None, []
+        try:
+            self.splits = make_splits(
+                self.procedure, sizes, self.n_splits, self.seed,
+                labels=sets.study.y if stratified else None, classes=population.classes,
+            )
+        except InputError as error:
+            problem = str(error)
+        n_classes = None if population.classes is None else len(population.classes)
+        self.score = Score(sets, population.task, n_classes)
+        return dict(
+            study=sets.study, splits=self.splits, task=population.task, n_classes=n_classes,
+            seed=self.seed, score=self.score, problem=problem,
+        )
+
+    def evaluate_result(self, records):
+        population = self.population
+        return make_rows(
+            records, self.splits, self.study, population.task,
+            population.n_bench, population.n_pool, population.description,
+        )
+
+    def get_one_result(self):
+        def predict(X):
+            return [0] * len(X)
+
+        return dict(records=[
+            dict(status="ok", message="", fit_seconds=0.0)
+            | self.score(predict, split, with_outer=k == 0)
+            for k, split in enumerate(self.splits)
+        ])
+
+    def _sizes(self, population):
+        return split_sizes(self.train_size, self.test_size, self.val_size, population.n_pool)
+
+    # What the cache key holds besides parameters and this file.
+    def _get_state(self):
+        return {"benchmark_utils": code_fingerprint()}
+
+    def __setstate__(self, state):
+        pass

@@ -1,0 +1,12 @@
+from benchmark_utils.solver import EstimatorSolver
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+
+
+class Solver(EstimatorSolver):
+    """Extremely randomised trees."""
+    name = "extra_trees"
+    parameters = {**EstimatorSolver.parameters, "n_estimators": [100], "min_samples_leaf": [1]}
+
+    def get_estimator(self, task, seed, **config):
+        forest = ExtraTreesRegressor if task == "regression" else ExtraTreesClassifier
+        return forest(random_state=seed, **config)
