@@ -1,9 +1,10 @@
+from benchopt import BaseObjective
+
 from benchmark_utils.errors import InputError
 from benchmark_utils.fingerprint import code_fingerprint
 from benchmark_utils.rows import make_rows
 from benchmark_utils.scoring import Score
 from benchmark_utils.splits import make_splits, split_sizes
-from benchopt import BaseObjective
 
 
 class Objective(BaseObjective):

@@ -7,11 +7,11 @@ and thereby to the key. `benchmark_utils/analysis` only reads results: a change
 there invalidates nothing.
 """
 import hashlib
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 
-@lru_cache(maxsize=None)
+@cache
 def code_fingerprint():
     """Hash of the modules of this folder, as they were when first asked for."""
     digest = hashlib.sha256()

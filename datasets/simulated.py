@@ -1,4 +1,5 @@
 import numpy as np
+
 from benchmark_utils.errors import InputError
 from benchmark_utils.population import GeneratedPopulation, PopulationDataset
 

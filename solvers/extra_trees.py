@@ -1,5 +1,6 @@
-from benchmark_utils.solver import EstimatorSolver
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+
+from benchmark_utils.solver import EstimatorSolver
 
 
 class Solver(EstimatorSolver):

@@ -1,5 +1,6 @@
-from benchmark_utils.solver import EstimatorSolver
 from sklearn.linear_model import LogisticRegression, Ridge
+
+from benchmark_utils.solver import EstimatorSolver
 
 
 class Solver(EstimatorSolver):
