@@ -70,11 +70,7 @@ class Objective(BaseObjective):
         )
 
     def evaluate_result(self, records):
-        population = self.population
-        return make_rows(
-            records, self.splits, self.study, population.task,
-            population.n_bench, population.n_pool, population.description,
-        )
+        return make_rows(records, self.splits, self.study, self.population)
 
     def get_one_result(self):
         def predict(X):

@@ -49,8 +49,11 @@ class Population:
     classes : list of the classes' names in the order of their codes; None for regression
     n_pool : number of examples from which study and outer sets are drawn
     n_bench : size of the benchmarking set, 0 where there is none
+    is_pool : whether the study sets of all seeds come from the same fixed examples
     description : one line on the data, shown with the results
     """
+
+    is_pool = False
 
     def __init__(self, task, classes, n_pool, n_bench, description):
         self.task = task
@@ -112,6 +115,7 @@ class PoolPopulation(Population):
     y : array of shape (n,), see `Examples`
     n_bench : int, size of the benchmarking set; 0 for none
     """
+    is_pool = True
 
     def __init__(self, X, y, task, n_bench, description, classes=None):
         y = np.asarray(y)

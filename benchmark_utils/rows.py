@@ -6,7 +6,7 @@ from benchmark_utils.redundancy import cumulative_redundancy
 from benchmark_utils.scoring import SECONDARY
 
 
-def make_rows(records, splits, study, task, n_bench, n_pool, description):
+def make_rows(records, splits, study, population):
     """One row per split.
 
     Parameters
@@ -16,14 +16,15 @@ def make_rows(records, splits, study, task, n_bench, n_pool, description):
         failed split has only these.
     splits : list of Split
     study : Examples
-    task : "classification" or "regression"
-    n_bench, n_pool, description : see `Population`
+    population : Population
 
     Returns
     -------
     list of dict
         The columns of every row are the same; a score that wasn't computed is NaN.
     """
+    task = population.task
+    pool_share = len(study) / population.n_pool if population.is_pool else np.nan
     losses = np.full((len(splits), len(study)), np.nan)
     for k, (record, split) in enumerate(zip(records, splits, strict=True)):
         if record["status"] == "ok":
@@ -51,11 +52,11 @@ def make_rows(records, splits, study, task, n_bench, n_pool, description):
             "redundancy": redundancy[k],
             "outer_deltas": record.get("outer_deltas"),
             "n_train": len(split.train), "n_val": len(split.val), "n_test": len(split.test),
-            "n_bench": n_bench, "n_pool": n_pool,
+            "n_bench": population.n_bench, "pool_share": pool_share,
             "n_duplicates": _count_duplicates(duplicates, split),
             "fit_seconds": get("fit_seconds"), "predict_seconds": get("predict_seconds"),
             "status": record["status"], "message": record["message"],
-            "task": task, "data": description,
+            "task": task, "data": population.description,
         }
         rows.append(row)
     return rows

@@ -1,0 +1,118 @@
+"""From Benchopt's result frame to tidy frames and arrays."""
+import re
+import weakref
+from functools import wraps
+
+import numpy as np
+import pandas as pd
+
+COMPONENTS = {"dataset": "p_dataset_", "setting": "p_obj_", "learner": "p_solver_"}
+NAMES = {"dataset": "dataset_name", "setting": "objective_name", "learner": "solver_name"}
+
+
+def tidy(results):
+    """Rows of the objective with short labels.
+
+    Parameters
+    ----------
+    results : DataFrame, as Benchopt saves it
+
+    Returns
+    -------
+    DataFrame
+        The columns of `benchmark_utils.rows`, without prefix, and `dataset`,
+        `setting`, `learner` (categories, in the order of the results) and `seed`.
+    """
+    rows = pd.DataFrame({
+        name.removeprefix("objective_"): results[name]
+        for name in results.columns
+        if name.startswith("objective_") and name != "objective_name"
+    })
+    for component in COMPONENTS:
+        label = results[NAMES[component]].map(labels(results, component))
+        rows[component] = pd.Categorical(label, categories=list(dict.fromkeys(label)))
+    rows["seed"] = results["idx_rep"]
+    return rows
+
+
+def labels(results, component):
+    """Short labels: the name with only those parameters that differ within the results.
+
+    Parameters
+    ----------
+    results : DataFrame, as Benchopt saves it
+    component : "dataset", "setting" (the objective's parameters) or "learner"
+
+    Returns
+    -------
+    dict, Benchopt's full name -> label, in order of appearance
+    """
+    full_name, prefix = NAMES[component], COMPONENTS[component]
+    columns = [c for c in results.columns if c.startswith(prefix)]
+    variants = results.drop_duplicates(full_name).set_index(full_name)[columns]
+    bases = variants.index.map(lambda name: re.sub(r"\[.*\]$", "", name))
+    short = {}
+    for name, base in zip(variants.index, bases, strict=True):
+        siblings = variants[bases == base].dropna(axis=1, how="all")
+        differing = [c for c in siblings.columns if siblings[c].map(repr).nunique() > 1]
+        described = ", ".join(
+            f"{c.removeprefix(prefix)}={siblings.at[name, c]}" for c in differing
+        )
+        if component == "setting":
+            short[name] = described or "as configured"
+        else:
+            short[name] = f"{base} ({described})" if described else base
+    return short
+
+
+def select(rows, **labels):
+    """The rows with these labels, e.g. select(rows, dataset="digits", setting="n_splits=20")."""
+    chosen = np.ones(len(rows), bool)
+    for column, label in labels.items():
+        chosen &= (rows[column] == label).to_numpy()
+    return rows[chosen]
+
+
+def by_learner(rows):
+    """(label, rows) of each learner that has rows, in the order of the results."""
+    for learner in rows["learner"].cat.categories:
+        part = rows[rows["learner"] == learner]
+        if len(part):
+            yield learner, part
+
+
+def score_matrix(rows, column):
+    """One learner's column as an array of shape (S, K), NaN for failed splits."""
+    return rows.pivot(index="seed", columns="split", values=column).to_numpy(float)
+
+
+def outer_matrix(rows):
+    """One learner's outer deltas as an array of shape (S, C), in the order of `score_matrix`.
+
+    A seed of which every split failed has NaN; C is 0 without outer set.
+    """
+    seeds = np.sort(rows["seed"].unique())
+    with_outer = rows[rows["outer_deltas"].map(lambda value: isinstance(value, list | np.ndarray))]
+    chunks = dict(zip(with_outer["seed"], with_outer["outer_deltas"], strict=True))
+    n_chunks = min((len(c) for c in chunks.values()), default=0)
+    return np.array([chunks.get(seed, [np.nan] * n_chunks)[:n_chunks] for seed in seeds], float)
+
+
+def memoised(function):
+    """Remember the results of function(frame, *args) for as long as the frame lives.
+
+    Benchopt calls every plot once per combination of its options, all with the same frame.
+    """
+    memory = {}
+
+    @wraps(function)
+    def wrapper(frame, *args):
+        key = id(frame)
+        if key not in memory:
+            memory[key] = {}
+            weakref.finalize(frame, memory.pop, key, None)
+        if args not in memory[key]:
+            memory[key][args] = function(frame, *args)
+        return memory[key][args]
+
+    return wrapper

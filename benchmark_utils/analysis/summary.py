@@ -1,0 +1,203 @@
+"""What the result page and the terminal report both say of one data set and setting."""
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from benchmark_utils.analysis.frames import (
+    by_learner,
+    memoised,
+    outer_matrix,
+    score_matrix,
+    select,
+    tidy,
+)
+from benchmark_utils.analysis.gain import SampleGain, sample_gain
+from benchmark_utils.analysis.variance import VarianceComponents, variance_components
+from benchmark_utils.scoring import PRIMARY
+
+#: share of the pool above which the study sets of different seeds are no longer nearly independent
+MAX_STUDY_SHARE = 0.5
+
+tidy = memoised(tidy)
+
+
+@dataclass(frozen=True)
+class LearnerSummary:
+    """One learning algorithm on one data set and setting.
+
+    Attributes
+    ----------
+    n_seeds : seeds with at least one successful split
+    n_ok, n_rows : successful splits, and all
+    score_test, score_bench : mean over seeds of the mean over splits
+    n_test : test examples per split
+    ceiling : n_study / n_test, the gain if every study example were a test example of one split
+    raw, deltas : VarianceComponents of test scores and of deltas
+    gain : SampleGain, or None
+    redundancy : mean over seeds of ω after the last split
+    n_duplicates : mean number of test examples that also are training examples
+    seconds : mean time of one fit
+    message : first message of a split that isn't ok, or else first warning
+    """
+    n_seeds: int
+    n_ok: int
+    n_rows: int
+    score_test: float
+    score_bench: float
+    n_test: int
+    ceiling: float
+    raw: VarianceComponents
+    deltas: VarianceComponents
+    gain: SampleGain | None
+    redundancy: float
+    n_duplicates: float
+    seconds: float
+    message: str
+
+
+@memoised
+def learners(results, dataset, setting):
+    """Summaries of all learners of one data set and setting.
+
+    Parameters
+    ----------
+    results : DataFrame, as Benchopt saves it
+    dataset, setting : labels, see `frames.labels`
+
+    Returns
+    -------
+    dict, learner's label -> LearnerSummary, in the order of the results
+    """
+    rows = select(tidy(results), dataset=dataset, setting=setting)
+    return {learner: _summarise(part) for learner, part in by_learner(rows)}
+
+
+def _summarise(rows):
+    rng = np.random.default_rng(0)
+    ok = rows["status"] == "ok"
+    test, bench = score_matrix(rows, "score_test"), score_matrix(rows, "score_bench")
+    delta = score_matrix(rows, "delta")
+    messages = rows["message"][~ok].tolist() or [m for m in rows["message"] if m]
+    last = rows[ok].sort_values("split").groupby("seed")["redundancy"].last()
+    n_test = int(rows["n_test"].iloc[0])
+    n_study = int(rows[["n_train", "n_val", "n_test"]].iloc[0].sum())
+    return LearnerSummary(
+        n_seeds=int(np.isfinite(test).any(axis=1).sum()), n_ok=int(ok.sum()), n_rows=len(rows),
+        score_test=_mean_of_means(test), score_bench=_mean_of_means(bench),
+        n_test=n_test, ceiling=n_study / n_test,
+        raw=variance_components(test, rng), deltas=variance_components(delta, rng),
+        gain=sample_gain(
+            delta, outer_matrix(rows), n_test, rng, n_splits=reported_splits(delta.shape[1]),
+        ),
+        redundancy=last.mean(), n_duplicates=rows["n_duplicates"].mean(),
+        seconds=rows["fit_seconds"].mean(), message=messages[0] if messages else "",
+    )
+
+
+def _mean_of_means(scores):
+    scores = scores[np.isfinite(scores).any(axis=1)]
+    return np.nanmean(scores, axis=1).mean() if len(scores) else np.nan
+
+
+def reported_splits(n_splits):
+    """The numbers of splits K to report: all up to 10, then about ten per decade, and the last."""
+    grid = [k for k in (*range(1, 11), 12, 15, 20, 25, 30, 40, 50, 70) if k < n_splits]
+    decade = 100
+    while decade < n_splits:
+        grid += [k for k in (decade, decade * 3 // 2, 2 * decade, 3 * decade, 5 * decade,
+                             7 * decade) if k < n_splits]
+        decade *= 10
+    return [*grid, n_splits]
+
+
+def table(results, dataset, setting):
+    """Summary table, one row per learner.
+
+    Returns
+    -------
+    DataFrame
+        G_K with its 95 % bootstrap interval over seeds, missing without benchmarking
+        set or with one seed; mean scores, higher is better; standard deviations over
+        seeds of the test score of one split and of the mean of K; ρ_δ; ω after K
+        splits; successful splits of all seeds; time of one fit.
+    """
+    K = int(select(tidy(results), dataset=dataset, setting=setting)["split"].max()) + 1
+    table_rows = []
+    for learner, summary in learners(results, dataset, setting).items():
+        gain = summary.gain
+        table_rows.append({
+            "learner": learner,
+            f"G_{K}": "" if gain is None else ("≥ " if gain.at_least[-1] else "")
+            + f"{gain.gain[-1]:.2f}",
+            "interval": "" if gain is None else f"{gain.low[-1]:.1f} – {gain.high[-1]:.1f}",
+            "test score": summary.score_test,
+            "bench score": summary.score_bench,
+            "sd, K=1": _root(summary.raw.total),
+            f"sd, K={K}": _root(summary.raw.between),
+            "ρ_δ": summary.deltas.correlation,
+            "ω": summary.redundancy,
+            "splits ok": f"{summary.n_ok}/{summary.n_rows}",
+            "fit s": summary.seconds,
+        })
+    return pd.DataFrame(table_rows)
+
+
+def notes(results, dataset, setting):
+    """What a reader of the figures must know: data, missing seeds or sets, failures, duplicates.
+
+    Returns
+    -------
+    list of str
+    """
+    rows = select(tidy(results), dataset=dataset, setting=setting)
+    if rows.empty:
+        return ["No run of this data set and setting has a result."]
+    first = rows.iloc[0]
+    primary = PRIMARY[first["task"]]
+    said = [
+        str(first["data"]),
+        f"Score: {primary} (higher is better); {rows['seed'].nunique()} seed(s), "
+        f"{rows['split'].max() + 1} splits each of {first['n_train']} training"
+        + (f", {first['n_val']} validation" if first["n_val"] else "")
+        + f" and {first['n_test']} test examples; "
+        + (f"benchmarking set of {first['n_bench']:,}." if first["n_bench"]
+           else "no benchmarking set, so no truth to compare with: gain and ρ_δ are missing."),
+    ]
+    summaries = learners(results, dataset, setting)
+    if all(s.n_ok == 0 for s in summaries.values()):
+        message = next(iter(summaries.values())).message
+        return [*said, f"Every split of every learner failed; the first said: {message}"]
+    for learner, s in summaries.items():
+        if s.n_ok < s.n_rows:
+            said.append(
+                f"{learner}: {s.n_rows - s.n_ok} of {s.n_rows} splits failed or diverged, and are "
+                f"left out of the means; the first said: {s.message}"
+            )
+        elif s.message:
+            said.append(f"{learner} warned: {s.message}")
+    n_seeds = rows["seed"].nunique()
+    if n_seeds == 1:
+        said.append(
+            "One seed only: scores and ω are shown, but the gain is a ratio of variances over "
+            "seeds. Run with -r 30 or more to see it."
+        )
+    elif n_seeds < 10:
+        said.append(f"{n_seeds} seeds only: the intervals are wide, and too narrow for what they "
+                    "claim. Run with -r 30 or more.")
+    if n_seeds > 1 and first["pool_share"] > MAX_STUDY_SHARE:
+        said.append(
+            f"Each study set holds {first['pool_share']:.0%} of the examples there are to draw "
+            "from: seeds share most of them, so the variance over seeds is too small. Lower "
+            "train_size."
+        )
+    duplicates = rows["n_duplicates"].max()
+    if duplicates:
+        said.append(
+            f"Up to {duplicates} test examples of a split are exact copies of training examples."
+        )
+    return said
+
+
+def _root(variance):
+    return float(np.sqrt(variance)) if variance >= 0 else np.nan

@@ -1,0 +1,13 @@
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+from benchmark_utils.solver import EstimatorSolver
+
+
+class Solver(EstimatorSolver):
+    """Mean, or vote, of the k nearest neighbours."""
+    name = "k_neighbors"
+    parameters = {**EstimatorSolver.parameters, "n_neighbors": [5], "weights": ["uniform"]}
+
+    def get_estimator(self, task, seed, **config):
+        neighbors = KNeighborsRegressor if task == "regression" else KNeighborsClassifier
+        return neighbors(**config)
