@@ -25,7 +25,8 @@ class Plot(BasePlot):
             ends = [1, int(n_splits[-1])]
             traces.append(views.reference("G = K (independent splits)", ends, ends))
             traces.append(views.reference(
-                "n_study / n_test (each example tested once)", ends, [ceiling, ceiling], color="dimgray",
+                "n_study / n_test (each example tested once)", ends, [ceiling, ceiling],
+                color="dimgray",
             ))
         return traces
 

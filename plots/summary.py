@@ -19,6 +19,6 @@ class Plot(BasePlot):
                 views.heading(dataset, setting), *notes(df, dataset, setting)
             ]),
             "columns": list(table(df, dataset, setting).columns),
-            "default_order_column": "test score",
+            "default_order_column": "test",
             "default_order_ascending": False,
         }

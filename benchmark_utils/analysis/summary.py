@@ -128,13 +128,13 @@ def table(results, dataset, setting):
         gain = summary.gain
         table_rows.append({
             "learner": learner,
-            f"G_{K}": "" if gain is None else ("≥ " if gain.at_least[-1] else "")
+            f"G_{K}": "" if gain is None else ("≥" if gain.at_least[-1] else "")
             + f"{gain.gain[-1]:.2f}",
-            "interval": "" if gain is None else f"{gain.low[-1]:.1f} – {gain.high[-1]:.1f}",
-            "test score": summary.score_test,
-            "bench score": summary.score_bench,
-            "sd, K=1": _root(summary.raw.total),
-            f"sd, K={K}": _root(summary.raw.between),
+            "95 %": "" if gain is None else f"{gain.low[-1]:.1f}–{gain.high[-1]:.1f}",
+            "test": summary.score_test,
+            "bench": summary.score_bench,
+            "sd K=1": _root(summary.raw.total),
+            f"sd K={K}": _root(summary.raw.between),
             "ρ_δ": summary.deltas.correlation,
             "ω": summary.redundancy,
             "splits ok": f"{summary.n_ok}/{summary.n_rows}",
