@@ -1,3 +1,4 @@
+import joblib
 from benchopt import BaseObjective
 
 from benchmark_utils.errors import InputError
@@ -27,7 +28,7 @@ class Objective(BaseObjective):
         "test_size": [0.2],
         "val_size": [0.0],
         "n_splits": [20],
-        # mccv, repeated_kfold, holdout or fixed_split
+        # mccv, repeated_kfold, holdout, fixed_split or bootstrap
         "procedure": ["mccv"],
         # classification only
         "stratify": [True],
@@ -54,36 +55,48 @@ class Objective(BaseObjective):
         sets = population.draw(self.seed, self._repetition, sizes.study, n_outer)
         self.study = sets.study
         stratified = self.stratify and population.task == "classification"
+        stratify_by = sets.study.y if stratified else None
         problem, self.splits = None, []
         try:
             self.splits = make_splits(
                 self.procedure, sizes, self.n_splits, self.seed,
-                labels=sets.study.y if stratified else None, classes=population.classes,
+                labels=stratify_by, classes=population.classes,
             )
         except InputError as error:
             problem = str(error)
         n_classes = None if population.classes is None else len(population.classes)
         self.score = Score(sets, population.task, n_classes)
+        # Stands for the three sets: what they are drawn from, by which seed, and their sizes.
+        data_key = joblib.hash((self._dataset, self.seed, self._repetition, sizes.study, n_outer))
         return dict(
-            study=sets.study, splits=self.splits, task=population.task, n_classes=n_classes,
-            seed=self.seed, score=self.score, problem=problem,
+            study=sets.study, splits=self.splits, stratify_by=stratify_by,
+            task=population.task, n_classes=n_classes, has_bench=population.n_bench > 0,
+            seed=self.seed, score=self.score, data_key=data_key, problem=problem,
         )
 
-    def evaluate_result(self, records):
-        return make_rows(records, self.splits, self.study, self.population)
+    def evaluate_result(self, outcomes):
+        return make_rows(
+            outcomes, self.splits, self.study, self.population, self.procedure == "bootstrap"
+        )
 
     def get_one_result(self):
         def predict(X):
             return [0] * len(X)
 
-        return dict(records=[
-            dict(status="ok", message="", fit_seconds=0.0)
-            | self.score(predict, split, with_outer=k == 0)
+        return dict(outcomes=[
+            dict(
+                split=k, budget=1, config=0, hyperparameters="{}", n_ties=0, n_failed_configs=0,
+                score_bench_best=0.0,
+                record=dict(status="ok", message="", fit_seconds=0.0)
+                | self.score(predict, split, with_outer=k == 0),
+            )
             for k, split in enumerate(self.splits)
         ])
 
     def _sizes(self, population):
-        return split_sizes(self.train_size, self.test_size, self.val_size, population.n_pool)
+        return split_sizes(
+            self.procedure, self.train_size, self.test_size, self.val_size, population.n_pool
+        )
 
     # What the cache key holds besides parameters and this file.
     def _get_state(self):

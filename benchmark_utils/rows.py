@@ -1,4 +1,4 @@
-"""From the records of one solver run to rows: one per split."""
+"""From the outcomes of one solver run to rows: one per split and budget."""
 import numpy as np
 import pandas as pd
 
@@ -6,39 +6,41 @@ from benchmark_utils.redundancy import cumulative_redundancy
 from benchmark_utils.scoring import SECONDARY
 
 
-def make_rows(records, splits, study, population):
-    """One row per split.
+def make_rows(outcomes, splits, study, population, is_bootstrap):
+    """One row per split and budget.
 
     Parameters
     ----------
-    records : list of dict, one per split, in order
-        What `Score` returned, with `status`, `message` and `fit_seconds`; a
-        failed split has only these.
+    outcomes : list of dict, see `Tuner.outcomes`
     splits : list of Split
     study : Examples
     population : Population
+    is_bootstrap : bool, whether seeds are meant to share their study set
 
     Returns
     -------
     list of dict
-        The columns of every row are the same; a score that wasn't computed is NaN.
+        The columns of every row are the same; a score that wasn't computed is
+        NaN. `redundancy` and `outer_deltas` are given at the largest budget only.
     """
     task = population.task
-    pool_share = len(study) / population.n_pool if population.is_pool else np.nan
-    losses = np.full((len(splits), len(study)), np.nan)
-    for k, (record, split) in enumerate(zip(records, splits, strict=True)):
-        if record["status"] == "ok":
-            losses[k, split.test] = record["test_scores"]
-    redundancy = cumulative_redundancy(losses, len(splits[0].test) / len(study))
+    pool_share = (
+        len(study) / population.n_pool if population.is_pool and not is_bootstrap else np.nan
+    )
+    budget = max(outcome["budget"] for outcome in outcomes)
+    redundancy = _redundancy([o for o in outcomes if o["budget"] == budget], splits, len(study))
     duplicates = _duplicate_groups(study)
+    n_duplicates = [_count_duplicates(duplicates, split) for split in splits]
 
     rows = []
-    for k, (record, split) in enumerate(zip(records, splits, strict=True)):
+    for outcome in outcomes:
+        k, record, is_last = outcome["split"], outcome["record"], outcome["budget"] == budget
+
         def get(name, record=record):
             return record.get(name, np.nan)
 
         row = {
-            "split": k, "budget": 1, "config": 0,
+            "split": k, "budget": outcome["budget"], "config": outcome["config"],
             "score_val": get("score_val"),
             "score_test": get("score_test"),
             "score_bench": get("score_bench"),
@@ -48,18 +50,33 @@ def make_rows(records, splits, study, population):
             row[f"{name}_test"] = get(f"{name}_test")
             row[f"{name}_bench"] = get(f"{name}_bench")
             row[f"{name}_delta"] = row[f"{name}_test"] - row[f"{name}_bench"]
+        is_refit = k < 0
         row |= {
-            "redundancy": redundancy[k],
-            "outer_deltas": record.get("outer_deltas"),
-            "n_train": len(split.train), "n_val": len(split.val), "n_test": len(split.test),
+            "redundancy": redundancy[k] if is_last and not is_refit else np.nan,
+            "outer_deltas": record.get("outer_deltas") if is_last else None,
+            "n_train": len(study) if is_refit else len(splits[k].train),
+            "n_val": 0 if is_refit else len(splits[k].val),
+            "n_test": 0 if is_refit else len(splits[k].test),
             "n_bench": population.n_bench, "pool_share": pool_share,
-            "n_duplicates": _count_duplicates(duplicates, split),
+            "n_duplicates": 0 if is_refit else n_duplicates[k],
+            "hyperparameters": outcome["hyperparameters"],
+            "n_ties": outcome["n_ties"], "n_failed_configs": outcome["n_failed_configs"],
+            "score_bench_best": outcome["score_bench_best"],
             "fit_seconds": get("fit_seconds"), "predict_seconds": get("predict_seconds"),
             "status": record["status"], "message": record["message"],
             "task": task, "data": population.description,
         }
         rows.append(row)
     return rows
+
+
+def _redundancy(outcomes, splits, n_study):
+    losses = np.full((len(splits), n_study), np.nan)
+    for outcome in outcomes:
+        k, record = outcome["split"], outcome["record"]
+        if k >= 0 and record["status"] == "ok":
+            losses[k, splits[k].test] = record["test_scores"]
+    return cumulative_redundancy(losses, len(splits[0].test) / n_study)
 
 
 def _duplicate_groups(study):

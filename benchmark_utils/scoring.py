@@ -97,21 +97,22 @@ class Score:
     task: str
     n_classes: int | None
 
-    def __call__(self, predict, split, with_outer):
+    def __call__(self, predict, split, with_outer=False, with_bench=True):
         """Score one predictor on one split.
 
         Parameters
         ----------
         predict : callable X -> predictions, see `check_prediction`
         split : Split
-        with_outer : bool, whether to score the outer chunks too
+        with_outer, with_bench : bool, whether to score the outer chunks and the
+            benchmarking set too, where there are any
 
         Returns
         -------
         dict
-            `score_*`, `<metric>_*`, `predict_seconds` (time to predict the test
-            set), `test_scores` (each test example's primary score, shape
-            (n_test,)) and, where asked for and available, `outer_deltas`.
+            `score_*`, `<metric>_*` of the parts that aren't empty, `predict_seconds`
+            (time to predict the test set), `test_scores` (each test example's
+            primary score, float32 of shape (n_test,)) and `outer_deltas`.
 
         Raises
         ------
@@ -119,18 +120,21 @@ class Score:
             See `check_prediction`; Diverged also for a score that overflows.
         """
         study, outer, bench = self.sets.study, self.sets.outer, self.sets.bench
+        with_bench = with_bench and bench is not None
         primary = PRIMARY[self.task]
-        record = {}
+        record, scores = {}, {}
 
-        started = time.perf_counter()
-        test = study[split.test]
-        on_test = self._example_scores(predict, test)
-        record["predict_seconds"] = time.perf_counter() - started
-        scores = {"test": _means(self.task, test.y, on_test)}
         if len(split.val):
             val = study[split.val]
             record["score_val"] = self._example_scores(predict, val)[primary].mean()
-        if bench is not None:
+        if len(split.test):
+            test = study[split.test]
+            started = time.perf_counter()
+            on_test = self._example_scores(predict, test)
+            record["predict_seconds"] = time.perf_counter() - started
+            record["test_scores"] = on_test[primary].astype(np.float32)
+            scores["test"] = _means(self.task, test.y, on_test)
+        if with_bench:
             scores["bench"] = _means(self.task, bench.y, self._example_scores(predict, bench))
 
         for part, of_part in scores.items():
@@ -140,10 +144,10 @@ class Score:
                     record[f"{name}_{part}"] = of_part[name]
         if not all(np.isfinite(v) for k, v in record.items() if k.startswith("score_")):
             raise Diverged("the score overflows")
-        record["test_scores"] = on_test[primary]
-        if with_outer and bench is not None and len(outer) >= len(test):
-            n_chunks = min(len(outer) // len(test), MAX_OUTER_CHUNKS)
-            chunks = outer[:n_chunks * len(test)]
+        n_test = len(split.test)
+        if with_outer and with_bench and n_test and len(outer) >= n_test:
+            n_chunks = min(len(outer) // n_test, MAX_OUTER_CHUNKS)
+            chunks = outer[:n_chunks * n_test]
             of_chunks = self._example_scores(predict, chunks)[primary].reshape(n_chunks, -1)
             record["outer_deltas"] = (of_chunks.mean(axis=1) - record["score_bench"]).tolist()
         return record

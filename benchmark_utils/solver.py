@@ -2,35 +2,53 @@
 import time
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 from benchopt import BaseSolver
+from benchopt.benchmark import get_running_benchmark
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 from benchmark_utils.encoding import table_encoder
-from benchmark_utils.errors import Diverged
+from benchmark_utils.errors import Diverged, InputError
+from benchmark_utils.fingerprint import code_fingerprint
+from benchmark_utils.progress import Progress
 from benchmark_utils.seeds import Role, integer_seed
+from benchmark_utils.store import Store, entry_key
+from benchmark_utils.tuning import Tuner
 
 
 class SplitSolver(BaseSolver):
-    """A learning algorithm, fitted and scored on every split.
+    """A learning algorithm under a tuning rule, fitted and scored on every split.
 
-    A solver derives from it with a `name`, `parameters` and `fit`. Each split's
-    predictor goes to `score` at once, so that memory doesn't grow with the
-    number of splits. A fit that raises leaves a record with status "failed" and
-    the exception as message; predictions that are NaN or infinite, "diverged".
+    A solver derives from it with a `name`, `parameters`, a `search_space` and
+    `fit`. Each fitted predictor goes to `score` at once, so that memory doesn't
+    grow with the number of splits. A fit that raises leaves a record with status
+    "failed" and the exception as message; predictions that are NaN or infinite,
+    "diverged".
 
     Attributes
     ----------
+    search_space : dict, name of a parameter -> scipy.stats distribution or list of values
     tasks : tuple, which of "classification" and "regression" the algorithm handles
     study : Examples, splits : list of Split, task : str, n_classes : int or None,
-    seed : int, score : Score
-        Set by `set_objective`.
+    seed : int, score : Score, data_key : str or None
+        Set by `set_objective`; `data_key` stands for the draw of the data.
     """
     sampling_strategy = "run_once"
     tasks = ("classification", "regression")
-    parameters = {}
+    search_space = {}
+    parameters = {
+        # default, val, test, cv, nested, benchmark or memorise
+        "tuning": ["default"],
+        # budget T: how many configurations a search tries
+        "n_configs": [30],
+        # random, grid or tpe
+        "search": ["random"],
+        # of tuning=nested
+        "inner_folds": [5],
+    }
 
     def fit(self, train, val, config, seed):
         """Train one predictor.
@@ -38,7 +56,8 @@ class SplitSolver(BaseSolver):
         Parameters
         ----------
         train, val : Examples; `val` has length 0 where there is no validation part
-        config : dict, the hyperparameters
+        config : dict, the hyperparameters: the solver's own parameters, those of
+            the search space replaced by the configuration to try
         seed : int in [0, 2**32), the only source of randomness to use
 
         Returns
@@ -49,49 +68,76 @@ class SplitSolver(BaseSolver):
         """
         raise NotImplementedError
 
-    def skip(self, problem, task, **_):
-        if problem is not None:
-            return True, problem
-        if task not in self.tasks:
-            return True, f"{self.name} handles {' and '.join(self.tasks)} only, not {task}"
-        return False, None
+    def skip(self, problem, **objective):
+        if problem is None and objective["task"] not in self.tasks:
+            problem = f"{self.name} does {' and '.join(self.tasks)} only, not {objective['task']}"
+        if problem is None:
+            self.set_objective(problem, **objective)
+            try:
+                self._tuner()
+            except InputError as error:
+                problem = str(error)
+        return problem is not None, problem
 
-    def set_objective(self, study, splits, task, n_classes, seed, score, problem):
-        self.study, self.splits, self.task = study, splits, task
-        self.n_classes, self.seed, self.score = n_classes, seed, score
+    def set_objective(self, problem, study, splits, stratify_by, task, n_classes, seed, score,
+                      has_bench, data_key):
+        self.study, self.splits, self.task, self.n_classes = study, splits, task, n_classes
+        self.seed, self.score, self.data_key = seed, score, data_key
+        self._stratify_by, self._has_bench = stratify_by, has_bench
 
     def run(self, _):
-        self.records = []
+        tuner = self._tuner()
         # One thread: results don't depend on how many workers share the machine.
-        with threadpool_limits(limits=1):
-            for k in range(len(self.splits)):
-                self.records.append(self._run_split(k))
+        with threadpool_limits(limits=1), Store(self._store_path()) as self._store, \
+                Progress(str(self), tuner.n_fits) as self._progress:
+            self.outcomes = tuner.outcomes()
+            self._progress.found(self._store.n_found, self._store.n_made)
 
     def get_result(self):
-        return dict(records=self.records)
+        return dict(outcomes=self.outcomes)
 
     @property
     def config(self):
-        """The configuration given by the solver's own parameters."""
+        """The default configuration: the solver's own parameters."""
         return {
             name: value for name, value in self._parameters.items()
             if name not in SplitSolver.parameters
         }
 
-    def _run_split(self, k):
-        split = self.splits[k]
-        record = dict(status="ok", message="")
-        is_first = not any(r["status"] == "ok" for r in self.records)
+    def _tuner(self):
+        return Tuner(
+            self.tuning, self.search, self.n_configs, self.inner_folds, self.search_space,
+            self.config, self.splits, self._stratify_by, self.seed, self._has_bench,
+            self._records,
+        )
+
+    def _records(self, job, batch):
+        """Records of a batch of (index, config): those that the store lacks are fitted."""
+        records = []
+        for i, config in batch:
+            config = self.config | config
+            seed = integer_seed(self.seed, Role.TRAINING, *job.seed_key, i)
+            key = entry_key(
+                job.split.train, job.split.val, job.split.test, sorted(config.items()), seed,
+                job.with_bench, job.with_outer,
+            )
+            record = self._store.get(key)
+            if record is None:
+                record = self._make_record(job, config, seed)
+                self._store.put(key, record)
+            self._progress.step(job, i)
+            records.append(record)
+        return records
+
+    def _make_record(self, job, config, seed):
+        split, record = job.split, dict(status="ok", message="")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
             started = time.perf_counter()
             try:
-                predict = self.fit(
-                    self.study[split.train], self.study[split.val], self.config,
-                    integer_seed(self.seed, Role.TRAINING, k, 0),
-                )
+                predict = self.fit(self.study[split.train], self.study[split.val], config, seed)
                 record["fit_seconds"] = time.perf_counter() - started
-                record |= self.score(predict, split, with_outer=is_first)
+                record |= self.score(predict, split, job.with_outer, job.with_bench)
             except Diverged as error:
                 record = dict(status="diverged", message=str(error))
             except Exception as error:
@@ -101,9 +147,17 @@ class SplitSolver(BaseSolver):
             record["message"] = f"{first.category.__name__}: {first.message}"
         return record
 
+    def _store_path(self):
+        benchmark = get_running_benchmark()
+        cache = None if benchmark is None else benchmark.get_cache_location()
+        if cache is None or self.data_key is None:
+            return None
+        key = joblib.hash((self.data_key, self._file_hash, code_fingerprint()))
+        return cache / "fits" / self.name / f"{key}.journal"
+
 
 class EstimatorSolver(SplitSolver):
-    """A scikit-learn estimator: a solver is a name, its parameters and `get_estimator`.
+    """A scikit-learn estimator: a name, its parameters, a search space and `get_estimator`.
 
     Tables are encoded inside each training part (`table_encoder`); arrays go to
     the estimator as they are.
@@ -125,9 +179,7 @@ class EstimatorSolver(SplitSolver):
         if isinstance(train.X, pd.DataFrame):
             estimator = make_pipeline(table_encoder(self.study.X), estimator)
         estimator.fit(train.X, train.y)
-        if self.task == "regression":
-            return estimator.predict
-        if not hasattr(estimator, "predict_proba"):
+        if self.task == "regression" or not hasattr(estimator, "predict_proba"):
             return estimator.predict
         if len(estimator.classes_) == self.n_classes:
             return estimator.predict_proba

@@ -5,14 +5,17 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from benchmark_utils.errors import InputError
-from benchmark_utils.seeds import Role, integer_seed
+from benchmark_utils.seeds import Role, generator, integer_seed
 
-PROCEDURES = ("mccv", "repeated_kfold", "holdout", "fixed_split")
+PROCEDURES = ("mccv", "repeated_kfold", "holdout", "fixed_split", "bootstrap")
 
 
 @dataclass(frozen=True)
 class Split:
-    """Positions in the study set: three disjoint integer arrays that cover it."""
+    """Positions in the study set: three integer arrays without common elements that cover it.
+
+    Only the training part of a bootstrap holds an example more than once.
+    """
     train: np.ndarray
     val: np.ndarray
     test: np.ndarray
@@ -26,16 +29,17 @@ class Sizes:
     test: int
 
 
-def split_sizes(train_size, test_size, val_size, n_pool):
+def split_sizes(procedure, train_size, test_size, val_size, n_pool):
     """Sizes of the study set and of the parts of its splits.
 
     Parameters
     ----------
+    procedure : str, see `make_splits`
     train_size : int or "all"
         Training plus validation examples per split. The study set holds
         round(train_size / (1 − test_size)) examples; with "all", every example
-        outside the benchmarking set.
-    test_size, val_size : float, fractions of the study set
+        outside the benchmarking set. For "bootstrap", the size of the study set.
+    test_size, val_size : float, fractions of the study set; "bootstrap" has no use for them
     n_pool : int, how many examples there are to draw the study set from
 
     Raises
@@ -43,6 +47,11 @@ def split_sizes(train_size, test_size, val_size, n_pool):
     InputError
         When the sizes leave no usable split; says which parameter to change.
     """
+    if procedure not in PROCEDURES:
+        raise InputError(f"procedure={procedure!r} is none of {', '.join(PROCEDURES)}")
+    if procedure == "bootstrap":
+        # The whole study set is drawn from, and on average a share of 1/e is left for both parts.
+        test_size = val_size = 0.5 * np.exp(-1)
     if not 0 < test_size < 1:
         raise InputError(f"test_size={test_size} is not a fraction between 0 and 1")
     if not 0 <= val_size < 1 - test_size:
@@ -53,13 +62,15 @@ def split_sizes(train_size, test_size, val_size, n_pool):
     if train_size == "all":
         n_study = n_pool
         n_test = round(test_size * n_study)
+    elif not isinstance(train_size, (int, np.integer)) or train_size < 2:
+        raise InputError(f"train_size={train_size!r} is neither an integer ≥ 2 nor 'all'")
+    elif procedure == "bootstrap":
+        n_study, n_test = train_size, round(test_size * train_size)
     else:
-        if not isinstance(train_size, (int, np.integer)) or train_size < 2:
-            raise InputError(f"train_size={train_size!r} is neither an integer ≥ 2 nor 'all'")
         n_study = round(train_size / (1 - test_size))
         n_test = n_study - train_size
     if n_study > n_pool:
-        largest = int(n_pool * (1 - test_size))
+        largest = n_pool if procedure == "bootstrap" else int(n_pool * (1 - test_size))
         raise InputError(
             f"train_size={train_size} needs a study set of {n_study} examples, but only {n_pool} "
             f"lie outside the benchmarking set; use train_size={largest} or less, or 'all'"
@@ -75,7 +86,7 @@ def split_sizes(train_size, test_size, val_size, n_pool):
             f"val_size={val_size} of a study set of {n_study} leaves no validation example: "
             "raise val_size or train_size"
         )
-    n_train = n_study - n_test - n_val
+    n_train = n_study if procedure == "bootstrap" else n_study - n_test - n_val
     if n_train < 2:
         raise InputError(
             f"a study set of {n_study} leaves {n_train} training example(s) after {n_test} for "
@@ -95,7 +106,9 @@ def make_splits(procedure, sizes, n_splits, seed, labels=None, classes=None):
         "mccv", Monte-Carlo cross-validation: independent random partitions;
         "repeated_kfold": n_test-sized folds, reshuffled when all were used;
         "holdout": the first partition of "mccv" alone, whatever n_splits;
-        "fixed_split": that partition n_splits times, as a control.
+        "fixed_split": that partition n_splits times, as a control;
+        "bootstrap": as many training examples as there are, drawn with
+        replacement, those not drawn halved into validation and test, unstratified.
     sizes : Sizes
     n_splits : int
     seed : int, the repetition's seed
@@ -109,11 +122,9 @@ def make_splits(procedure, sizes, n_splits, seed, labels=None, classes=None):
     Raises
     ------
     InputError
-        For an unknown procedure, for n_splits < 1, for folds that don't come out
+        For n_splits < 1, for folds that don't come out
         even, and for a class with fewer members than stratified splits need.
     """
-    if procedure not in PROCEDURES:
-        raise InputError(f"procedure={procedure!r} is none of {', '.join(PROCEDURES)}")
     if not isinstance(n_splits, (int, np.integer)) or n_splits < 1:
         raise InputError(f"n_splits={n_splits!r} is not an integer ≥ 1")
     n_folds = None
@@ -124,6 +135,8 @@ def make_splits(procedure, sizes, n_splits, seed, labels=None, classes=None):
                 f"repeated_kfold cuts the study set into equal folds, and {sizes.study} examples "
                 f"can't be cut into folds of {sizes.test}: use test_size = 1/2, 1/3, 1/4, 1/5, …"
             )
+    if procedure == "bootstrap":
+        return [_bootstrap(sizes.study, seed, k) for k in range(n_splits)]
     if labels is not None:
         _check_class_counts(labels, classes, sizes, n_folds)
 
@@ -159,6 +172,13 @@ def _folds(n_study, n_folds, n_splits, labels, seed):
                 .split(np.zeros(n_study), labels)
             )
         yield folds[fold]
+
+
+def _bootstrap(n_study, seed, k):
+    rng = generator(seed, Role.SPLITS, k)
+    train = rng.integers(0, n_study, n_study)
+    rest = rng.permutation(np.setdiff1d(np.arange(n_study), train))
+    return Split(train, rest[:len(rest) // 2], rest[len(rest) // 2:])
 
 
 def _with_validation(rest, test, n_val, labels, seed, k):

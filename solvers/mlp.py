@@ -1,3 +1,4 @@
+from scipy.stats import loguniform, randint
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import StandardScaler
@@ -11,6 +12,11 @@ class Solver(EstimatorSolver):
     parameters = {
         **EstimatorSolver.parameters,
         "hidden_units": [100], "alpha": [1e-4], "learning_rate": [1e-3], "max_iter": [200],
+    }
+    search_space = {
+        "hidden_units": randint(10, 201),
+        "alpha": loguniform(1e-6, 1),
+        "learning_rate": loguniform(1e-4, 1e-1),
     }
 
     def get_estimator(self, task, seed, hidden_units, alpha, learning_rate, max_iter):

@@ -1,3 +1,4 @@
+from scipy.stats import loguniform
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
@@ -12,6 +13,10 @@ class Solver(EstimatorSolver):
     """
     name = "svm"
     parameters = {**EstimatorSolver.parameters, "C": [1.0], "gamma": ["scale"]}
+    search_space = {
+        "C": loguniform(0.1, 1000),
+        "gamma": loguniform(1e-3, 3.2),
+    }
 
     def get_estimator(self, task, seed, C, gamma):
         if task == "classification":

@@ -1,5 +1,6 @@
-# Copy this file, give it the algorithm's name, and fill in the three parts below.
+# Copy this file, give it the algorithm's name, and fill in the four parts below.
 # Files called template_* are not part of the benchmark.
+from scipy.stats import loguniform, uniform
 from sklearn.linear_model import ElasticNet, SGDClassifier
 
 from benchmark_utils.solver import EstimatorSolver
@@ -11,10 +12,12 @@ class Solver(EstimatorSolver):
     name = "template"
     # 2. The hyperparameters, each with a list of the values to run: here, their defaults.
     parameters = {**EstimatorSolver.parameters, "alpha": [0.01], "l1_ratio": [0.5]}
-    # What must be installed beyond requirements.txt, e.g. ["pip::lightgbm"], goes to `requirements`;
+    # 3. What a search tries, as scipy.stats distributions or lists.
+    search_space = {"alpha": loguniform(1e-4, 1), "l1_ratio": uniform(0, 1)}
+    # What must be installed beyond requirements.txt goes to `requirements`, e.g. ["pip::lightgbm"];
     # an algorithm for one kind of task only says so with, e.g., tasks = ("regression",).
 
-    # 3. An unfitted estimator for the task ("regression" or "classification"), this
+    # 4. An unfitted estimator for the task ("regression" or "classification"), this
     #    configuration and this seed, the only source of randomness.
     def get_estimator(self, task, seed, alpha, l1_ratio):
         if task == "regression":

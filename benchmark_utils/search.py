@@ -1,0 +1,173 @@
+"""Searches over hyperparameters: which configurations are tried, and which one wins."""
+import math
+
+import numpy as np
+from sklearn.model_selection import ParameterGrid, ParameterSampler
+
+from benchmark_utils.errors import InputError
+from benchmark_utils.seeds import Role, integer_seed
+
+SEARCHES = ("random", "grid", "tpe")
+
+
+def random_configurations(space, n_configs, seed):
+    """Independent draws; the first ones don't depend on how many follow.
+
+    Parameters
+    ----------
+    space : dict, name -> scipy.stats distribution or list of values
+    n_configs : int
+    seed : int, the repetition's seed
+
+    Returns
+    -------
+    list of dict
+    """
+    def draw(i):
+        sampler = ParameterSampler(space, 1, random_state=integer_seed(seed, Role.SEARCH, i))
+        return {name: _plain(value) for name, value in next(iter(sampler)).items()}
+
+    return [draw(i) for i in range(n_configs)]
+
+
+def grid_configurations(space, n_configs, default):
+    """The largest product grid of at most n_configs cells with as many levels for each range.
+
+    Lists contribute all their values. Distributions contribute levels evenly
+    spaced in probability between their ends, both included: log-spaced for a
+    log-uniform distribution. With one level, that is the default configuration.
+
+    Parameters
+    ----------
+    space : dict, name -> scipy.stats distribution with finite support, or list of values
+    n_configs : int
+    default : dict, the default configuration
+
+    Returns
+    -------
+    list of dict, of length at most n_configs
+
+    Raises
+    ------
+    InputError
+        When the lists alone make more cells, or a distribution has no ends.
+    """
+    if n_configs == 1:
+        return [default]
+    lists = {name: values for name, values in space.items() if isinstance(values, list)}
+    ranges = {name: values for name, values in space.items() if name not in lists}
+    n_listed = math.prod(len(values) for values in lists.values())
+    if n_listed > n_configs:
+        raise InputError(
+            f"the lists of the search space alone make a grid of {n_listed} cells: raise "
+            f"n_configs={n_configs}"
+        )
+    n_levels = 1
+    while ranges and n_listed * (n_levels + 1) ** len(ranges) <= n_configs:
+        n_levels += 1
+    levels = {name: [default[name]] for name in ranges}
+    if n_levels > 1:
+        for name, distribution in ranges.items():
+            # Finite supports end at their 0 % and 100 % quantiles; a discrete
+            # one's 0 % quantile lies one step below.
+            low, high = distribution.support()
+            values = np.clip(distribution.ppf(np.linspace(0, 1, n_levels)), low, high)
+            if not np.isfinite(values).all():
+                raise InputError(f"{name} has no finite range, which a grid search needs")
+            levels[name] = list(dict.fromkeys(_plain(v) for v in _like_draws(distribution, values)))
+    return list(ParameterGrid({**lists, **levels}))
+
+
+def tpe_search(space, configs, seed, evaluate):
+    """Adaptive search by optuna's TPE sampler, one configuration after the other.
+
+    Parameters
+    ----------
+    space : dict, name -> scipy.stats loguniform, uniform, randint, or list of values
+    configs : list of dict, the random configurations, which give the budget; the
+        first ten are tried as they are, whatever guides the search
+    seed : int, for the sampler
+    evaluate : callable (index, config) -> score, NaN where the fit failed
+
+    Returns
+    -------
+    list of dict, the configurations tried
+    """
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    distributions = {name: _optuna_distribution(name, space[name]) for name in space}
+    sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=10)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    tried = []
+    for i, drawn in enumerate(configs):
+        if i < 10:
+            study.enqueue_trial(drawn)
+        trial = study.ask(distributions)
+        config = {name: trial.params[name] for name in sorted(space)}
+        tried.append(config)
+        score = evaluate(i, config)
+        if np.isfinite(score):
+            study.tell(trial, score)
+        else:
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+    return tried
+
+
+def best_so_far(scores):
+    """Index of the best score among the first 1 … T, and how many others equal it.
+
+    The earliest of equal scores wins; NaN never wins.
+
+    Parameters
+    ----------
+    scores : array of shape (T,)
+
+    Returns
+    -------
+    index : array of int of shape (T,), −1 while every score is NaN
+    ties : array of int of shape (T,)
+    """
+    index, ties = np.empty(len(scores), int), np.empty(len(scores), int)
+    best, n_equal = -1, 0
+    for i, score in enumerate(scores):
+        if not np.isnan(score):
+            if best < 0 or score > scores[best]:
+                best, n_equal = i, 0
+            elif score == scores[best]:
+                n_equal += 1
+        index[i], ties[i] = best, n_equal
+    return index, ties
+
+
+def _optuna_distribution(name, values):
+    from optuna.distributions import (
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+
+    if isinstance(values, list):
+        return CategoricalDistribution(values)
+    family = getattr(getattr(values, "dist", None), "name", None)
+    if family in ("loguniform", "reciprocal"):
+        return FloatDistribution(*map(float, values.support()), log=True)
+    if family == "uniform":
+        return FloatDistribution(*map(float, values.support()))
+    if family == "randint":
+        return IntDistribution(*map(int, values.support()))
+    raise InputError(
+        f"tpe searches loguniform, uniform and randint distributions and lists; {name} is none of "
+        "them: use search=random"
+    )
+
+
+def _like_draws(distribution, values):
+    # Discrete distributions draw integers, but their quantiles are floats.
+    is_discrete = hasattr(distribution, "pmf")
+    return np.rint(values).astype(int) if is_discrete else values
+
+
+def _plain(value):
+    """A Python number for a NumPy one."""
+    return value.item() if isinstance(value, np.generic) else value
