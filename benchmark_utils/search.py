@@ -114,6 +114,24 @@ def tpe_search(space, configs, seed, evaluate):
     return tried
 
 
+def position_in_range(value, values):
+    """Where a value lies in its range: the probability of smaller ones, ties counting half.
+
+    Parameters
+    ----------
+    values : scipy.stats distribution, or list of values in their order
+
+    Returns
+    -------
+    float in [0, 1]; winners that crowd near 0 or 1 say that the range is too narrow
+    """
+    if isinstance(values, list):
+        return (values.index(value) + 0.5) / len(values)
+    if hasattr(values, "pmf"):
+        return float(values.cdf(value) - values.pmf(value) / 2)
+    return float(values.cdf(value))
+
+
 def best_so_far(scores):
     """Index of the best score among the first 1 … T, and how many others equal it.
 

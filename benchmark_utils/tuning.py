@@ -14,6 +14,7 @@ from benchmark_utils.search import (
     SEARCHES,
     best_so_far,
     grid_configurations,
+    position_in_range,
     random_configurations,
     tpe_search,
 )
@@ -103,7 +104,8 @@ class Tuner:
         list of dict with keys
             split : int, −1 for the predictor refitted on the whole study set
             budget : int; config : int, −1 where every fit so far failed
-            hyperparameters : str, the chosen configuration as JSON
+            hyperparameters : str, the chosen configuration as JSON: name -> [value,
+            position in its range], see `position_in_range`
             n_ties : other configurations with the winner's score
             n_failed_configs : configurations so far that failed or diverged
             score_bench_best : best benchmark score among the configurations so far
@@ -162,12 +164,33 @@ class Tuner:
         for f, (train, test) in enumerate(folds.split(rest, labels)):
             yield Job(Split(rest[train], NOTHING, rest[test]), (2, k, f), with_bench=False)
 
+    def choices(self, k, configs, records, scores):
+        """Outcomes of one split, for every budget."""
+        index, ties = best_so_far(scores)
+        failed = np.cumsum([record["status"] != "ok" for record in records])
+        bench = np.array([_score_of("score_bench")(record) for record in records], float)
+        best_bench = np.fmax.accumulate(bench)
+        for b, (chosen, n_ties) in enumerate(zip(index.tolist(), ties.tolist(), strict=True)):
+            yield dict(
+                split=k, budget=b + 1, config=chosen,
+                hyperparameters=self._described(configs[chosen]) if chosen >= 0 else "{}",
+                n_ties=n_ties, n_failed_configs=int(failed[b]), score_bench_best=best_bench[b],
+                record=records[chosen] if chosen >= 0 else _first_failure(records),
+            )
+
+    def _described(self, config):
+        return json.dumps({
+            name: [config[name], position_in_range(config[name], values)]
+            for name, values in self._space.items()
+            if name in config and self._rule is not _default
+        })
+
 
 def _default(tuner):
     for k, job in tuner.split_jobs():
         configs, records, scores = tuner.search(lambda batch, job=job: tuner.fit(job, batch),
                                                 _score_of("score_test"), k)
-        yield from _choices(k, configs, records, scores)
+        yield from tuner.choices(k, configs, records, scores)
 
 
 def _choose_by(column):
@@ -176,7 +199,7 @@ def _choose_by(column):
         for k, job in tuner.split_jobs():
             configs, records, scores = tuner.search(lambda batch, job=job: tuner.fit(job, batch),
                                                     _score_of(column), k)
-            yield from _choices(k, configs, records, scores)
+            yield from tuner.choices(k, configs, records, scores)
 
     return rule
 
@@ -187,7 +210,7 @@ def _memorise(tuner):
         memory = Job(Split(test, NOTHING, test), (3, k))
         configs, records, scores = tuner.search(lambda batch, job=memory: tuner.fit(job, batch),
                                                 _score_of("score_test"), k)
-        yield from _choices(k, configs, records, scores)
+        yield from tuner.choices(k, configs, records, scores)
 
 
 def _cv(tuner):
@@ -199,7 +222,7 @@ def _cv(tuner):
         fit, lambda records: np.mean([_score_of("score_test")(r) for r in records])
     )
     for k, records in enumerate(zip(*results, strict=True)):
-        yield from _choices(k, configs, records, scores)
+        yield from tuner.choices(k, configs, records, scores)
     # What the search reports is the winner's mean test score; what it delivers,
     # that configuration trained on the whole study set.
     if tuner._has_bench:
@@ -211,7 +234,7 @@ def _cv(tuner):
         records = [dict(status="ok", message="") for _ in configs]
     records = [record | {"score_test": score} if record["status"] == "ok" else record
                for record, score in zip(records, scores, strict=True)]
-    yield from _choices(-1, configs, records, scores)
+    yield from tuner.choices(-1, configs, records, scores)
 
 
 def _nested(tuner):
@@ -231,7 +254,7 @@ def _nested(tuner):
         records = [_first_failure(records) for records in results]
         for i, record in zip(winners, refitted, strict=True):
             records[i] = record
-        yield from _choices(k, configs, records, scores)
+        yield from tuner.choices(k, configs, records, scores)
 
 
 RULES = {
@@ -252,17 +275,3 @@ def _score_of(column):
 def _first_failure(records):
     failed = [r for r in records if r["status"] != "ok"]
     return failed[0] if failed else dict(status="ok", message="")
-
-
-def _choices(split, configs, records, scores):
-    index, ties = best_so_far(scores)
-    failed = np.cumsum([record["status"] != "ok" for record in records])
-    bench = np.array([_score_of("score_bench")(record) for record in records], float)
-    best_bench = np.fmax.accumulate(bench)
-    for b, (chosen, n_ties) in enumerate(zip(index.tolist(), ties.tolist(), strict=True)):
-        yield dict(
-            split=split, budget=b + 1, config=chosen,
-            hyperparameters=json.dumps(configs[chosen]) if chosen >= 0 else "",
-            n_ties=n_ties, n_failed_configs=int(failed[b]), score_bench_best=best_bench[b],
-            record=records[chosen] if chosen >= 0 else _first_failure(records),
-        )

@@ -6,8 +6,19 @@ from functools import wraps
 import numpy as np
 import pandas as pd
 
-COMPONENTS = {"dataset": "p_dataset_", "setting": "p_obj_", "learner": "p_solver_"}
-NAMES = {"dataset": "dataset_name", "setting": "objective_name", "learner": "solver_name"}
+COMPONENTS = {
+    "dataset": "p_dataset_", "setting": "p_obj_", "learner": "p_solver_",
+    "algorithm": "p_solver_",
+}
+NAMES = {
+    "dataset": "dataset_name", "setting": "objective_name", "learner": "solver_name",
+    "algorithm": "solver_name",
+}
+#: parameters that a label leaves out
+IGNORED = {
+    "learner": {"p_solver_inner_folds"},
+    "algorithm": {"p_solver_tuning", "p_solver_n_configs", "p_solver_inner_folds"},
+}
 
 
 def tidy(results):
@@ -21,7 +32,9 @@ def tidy(results):
     -------
     DataFrame
         The columns of `benchmark_utils.rows`, without prefix, and `dataset`,
-        `setting`, `learner` (categories, in the order of the results) and `seed`.
+        `setting`, `learner` and `algorithm` (categories, in the order of the
+        results; an algorithm is a learner whatever its tuning rule and budget),
+        the solver's `tuning`, `search` and `n_configs`, and `seed`.
     """
     rows = pd.DataFrame({
         name.removeprefix("objective_"): results[name]
@@ -31,6 +44,8 @@ def tidy(results):
     for component in COMPONENTS:
         label = results[NAMES[component]].map(labels(results, component))
         rows[component] = pd.Categorical(label, categories=list(dict.fromkeys(label)))
+    for name in ("tuning", "search", "n_configs"):
+        rows[name] = results[f"p_solver_{name}"]
     rows["seed"] = results["idx_rep"]
     return rows
 
@@ -41,14 +56,18 @@ def labels(results, component):
     Parameters
     ----------
     results : DataFrame, as Benchopt saves it
-    component : "dataset", "setting" (the objective's parameters) or "learner"
+    component : "dataset", "setting" (the objective's parameters), "learner" or
+        "algorithm" (the learner without its tuning rule and budget)
 
     Returns
     -------
     dict, Benchopt's full name -> label, in order of appearance
     """
     full_name, prefix = NAMES[component], COMPONENTS[component]
-    columns = [c for c in results.columns if c.startswith(prefix)]
+    columns = [
+        c for c in results.columns
+        if c.startswith(prefix) and c not in IGNORED.get(component, ())
+    ]
     variants = results.drop_duplicates(full_name).set_index(full_name)[columns]
     bases = variants.index.map(lambda name: re.sub(r"\[.*\]$", "", name))
     short = {}

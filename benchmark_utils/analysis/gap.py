@@ -52,7 +52,7 @@ class GapByBudget:
 
 
 def gap_statistics(val_tuned, test_tuned, val_config=None, test_config=None, *, rng,
-                   n_resamples=100_000, level=0.95):
+                   n_resamples=100_000, level=0.95, same_configurations=True):
     """Gap over the paired runs of one algorithm.
 
     Parameters
@@ -67,6 +67,9 @@ def gap_statistics(val_tuned, test_tuned, val_config=None, test_config=None, *, 
         Resamples of runs for the interval of the win probability.
     level : float
         Coverage of that interval.
+    same_configurations : bool
+        Whether both rules chose from the same configurations, so that no gap can be negative;
+        not so after adaptive searches, each of which goes its own way.
 
     Returns
     -------
@@ -75,13 +78,12 @@ def gap_statistics(val_tuned, test_tuned, val_config=None, test_config=None, *, 
     Raises
     ------
     ValueError
-        If a gap is negative, which no test-tuned choice from the same configurations can give,
-        or shapes differ.
+        If a gap is negative and can't be, or shapes differ.
     """
     if (val_config is None) != (test_config is None):
         raise ValueError("val_config and test_config go together: give both or neither")
     val_tuned, test_tuned = np.asarray(val_tuned, float), np.asarray(test_tuned, float)
-    gap = _gaps(val_tuned, test_tuned, ndim=1)
+    gap = _gaps(val_tuned, test_tuned, 1, same_configurations)
     p_win, low, high = _win_probability(gap[:, None], rng, n_resamples, level)
     ok = ~np.isnan(gap)
     n_runs, n_zero = int(ok.sum()), int((gap == 0).sum())
@@ -103,7 +105,8 @@ def gap_statistics(val_tuned, test_tuned, val_config=None, test_config=None, *, 
     )
 
 
-def gap_by_budget(val_tuned, test_tuned, budgets=None, *, rng, n_resamples=100_000, level=0.95):
+def gap_by_budget(val_tuned, test_tuned, budgets=None, *, rng, n_resamples=100_000, level=0.95,
+                  same_configurations=True):
     """Win probability and mean gap at each budget of the search.
 
     Parameters
@@ -111,7 +114,7 @@ def gap_by_budget(val_tuned, test_tuned, budgets=None, *, rng, n_resamples=100_0
     val_tuned, test_tuned : arrays of shape (R, T)
         As in `gap_statistics`, after each budget.
     budgets : array of int of shape (T,), increasing; 1 … T by default
-    rng, n_resamples, level : see `gap_statistics`
+    rng, n_resamples, level, same_configurations : see `gap_statistics`
         Each budget has its own resamples: intervals hold for one budget at a time.
 
     Returns
@@ -123,7 +126,8 @@ def gap_by_budget(val_tuned, test_tuned, budgets=None, *, rng, n_resamples=100_0
     ValueError
         See `gap_statistics`.
     """
-    gap = _gaps(np.asarray(val_tuned, float), np.asarray(test_tuned, float), ndim=2)
+    gap = _gaps(np.asarray(val_tuned, float), np.asarray(test_tuned, float), 2,
+                same_configurations)
     n_budgets = gap.shape[1]
     budgets = np.arange(1, n_budgets + 1) if budgets is None else np.asarray(budgets)
     if budgets.shape != (n_budgets,):
@@ -149,13 +153,13 @@ def mean_sd(values):
     return np.mean(values), np.std(values, ddof=1) if n > 1 else np.nan
 
 
-def _gaps(val_tuned, test_tuned, ndim):
+def _gaps(val_tuned, test_tuned, ndim, same_configurations):
     """Gap of each run (and budget), NaN where one of the scores is."""
     if val_tuned.shape != test_tuned.shape or val_tuned.ndim != ndim:
         raise ValueError(f"val_tuned and test_tuned need one shape, with {ndim} dimension(s), "
                          f"not {val_tuned.shape} and {test_tuned.shape}")
     gap = test_tuned - val_tuned
-    if (gap < 0).any():
+    if same_configurations and (gap < 0).any():
         first = tuple(np.argwhere(gap < 0)[0])
         where = f"run {first[0]}" + (f", budget column {first[1]}" if ndim == 2 else "")
         raise ValueError(f"{where}: the val-tuned test score {val_tuned[first]} exceeds the "
@@ -167,13 +171,20 @@ def _gaps(val_tuned, test_tuned, ndim):
 def _win_probability(gap, rng, n_resamples, level):
     """P(Δ > 0), ties one half, of each column of `gap` (R, T), and its percentile interval.
 
-    A gap is won or tied, so of n runs drawn with replacement only the number of wins matters,
-    and that is binomial: drawing it directly is the bootstrap over runs, without the runs.
+    Of n runs drawn with replacement only the numbers of wins and losses matter, and these are
+    multinomial: drawing them directly is the bootstrap over runs, without the runs.
     """
     n_runs, n_wins = (~np.isnan(gap)).sum(axis=0), (gap > 0).sum(axis=0)
-    resampled = rng.binomial(n_runs, n_wins / np.maximum(n_runs, 1),
-                             size=(n_resamples, gap.shape[1]))
+    n_losses = (gap < 0).sum(axis=0)
+    size = (n_resamples, gap.shape[1])
+    wins = rng.binomial(n_runs, n_wins / np.maximum(n_runs, 1), size=size)
+    resampled = wins
+    if n_losses.any():
+        resampled = wins - rng.binomial(
+            n_runs - wins, n_losses / np.maximum(n_runs - n_wins, 1), size=size
+        )
     with np.errstate(invalid="ignore"):
-        p_win, resampled = (1 + n_wins / n_runs) / 2, (1 + resampled / n_runs) / 2
+        p_win = (1 + (n_wins - n_losses) / n_runs) / 2
+        resampled = (1 + resampled / n_runs) / 2
     low, high = percentile_interval(resampled, level)
     return p_win, low, high

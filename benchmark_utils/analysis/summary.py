@@ -69,8 +69,15 @@ def learners(results, dataset, setting):
     -------
     dict, learner's label -> LearnerSummary, in the order of the results
     """
-    rows = select(tidy(results), dataset=dataset, setting=setting)
+    rows = final_rows(results, dataset, setting)
     return {learner: _summarise(part) for learner, part in by_learner(rows)}
+
+
+def final_rows(results, dataset, setting):
+    """Tidy rows of the splits at each learner's full budget, without refitted predictors."""
+    rows = select(tidy(results), dataset=dataset, setting=setting)
+    full = rows.groupby("learner", observed=True)["budget"].transform("max")
+    return rows[(rows["split"] >= 0) & (rows["budget"] == full)]
 
 
 def _summarise(rows):
@@ -122,7 +129,7 @@ def table(results, dataset, setting):
         seeds of the test score of one split and of the mean of K; ρ_δ; ω after K
         splits; successful splits of all seeds; time of one fit.
     """
-    K = int(select(tidy(results), dataset=dataset, setting=setting)["split"].max()) + 1
+    K = int(final_rows(results, dataset, setting)["split"].max()) + 1
     table_rows = []
     for learner, summary in learners(results, dataset, setting).items():
         gain = summary.gain
@@ -150,7 +157,7 @@ def notes(results, dataset, setting):
     -------
     list of str
     """
-    rows = select(tidy(results), dataset=dataset, setting=setting)
+    rows = final_rows(results, dataset, setting)
     if rows.empty:
         return ["No run of this data set and setting has a result."]
     first = rows.iloc[0]

@@ -1,7 +1,10 @@
 """What the plots share: their options, titles and reference lines."""
 import math
 
+import numpy as np
+
 from benchmark_utils.analysis.frames import labels, select
+from benchmark_utils.analysis.searches import algorithms
 from benchmark_utils.analysis.summary import learners, tidy
 
 
@@ -18,10 +21,19 @@ def heading(dataset, setting):
     return dataset if setting == "as configured" else f"{dataset}, {setting}"
 
 
-def title(results, dataset, setting, says, needs_gain=False):
+def title(results, dataset, setting, says, needs_gain=False, needs_both_rules=False,
+          needs_bench=False):
     """A plot's title: what it shows, of what, and why it is empty where it is."""
     lines = [says, heading(dataset, setting)]
-    missing = needs_gain and _why_no_gain(results, dataset, setting)
+    missing = None
+    if needs_gain:
+        missing = _why_no_gain(results, dataset, setting)
+    elif needs_both_rules and not algorithms(results, dataset, setting):
+        missing = "Needs runs of one algorithm with tuning=val and tuning=test"
+    elif needs_bench:
+        rows = select(tidy(results), dataset=dataset, setting=setting)
+        if not rows.empty and rows["n_bench"].iloc[0] == 0:
+            missing = "This data set has no benchmarking set, so there is no truth to compare with"
     return "\n".join([*lines, missing] if missing else lines)
 
 
@@ -52,6 +64,28 @@ def with_band(x, y, low, high, label, style):
     ]
 
 
+def options_of_algorithms(rules):
+    """Option of a plot: the algorithms that have runs under all these rules, or "none"."""
+    def options(results):
+        tuned = results.groupby(results["solver_name"].map(labels(results, "algorithm")),
+                                sort=False)["p_solver_tuning"].agg(set)
+        return [name for name, has in tuned.items() if rules <= has] or ["none"]
+
+    return options
+
+
+def cross(x, x_error, y, y_error):
+    """Path of a point with its error bars."""
+    return {
+        "x": [x - x_error, x + x_error, x, x, x], "y": [y, y, y, y - y_error, y + y_error],
+    }
+
+
+def empty_box(label):
+    """Benchopt's page needs at least one box."""
+    return [{"x": [label], "y": [[]], "label": label, "color": "black"}]
+
+
 def reference(label, x, y, color="black"):
     """A trace that is no measurement."""
     return {"x": x, "y": y, "label": label, "color": color, "marker": 100}
@@ -59,7 +93,13 @@ def reference(label, x, y, color="black"):
 
 def table_cells(table):
     """Cells of a table plot: plain numbers and text, an empty cell for what is missing."""
-    return [
-        ["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row]
-        for row in table.astype(object).to_numpy().tolist()
-    ]
+    def plain(cell):
+        cell = cell.item() if isinstance(cell, np.generic) else cell
+        return "" if isinstance(cell, float) and math.isnan(cell) else cell
+
+    return [[plain(cell) for cell in row] for row in table.astype(object).to_numpy().tolist()]
+
+
+def numbers(values):
+    """The finite ones, as a list."""
+    return [float(value) for value in values if math.isfinite(value)]

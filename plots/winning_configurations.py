@@ -1,0 +1,45 @@
+from benchopt import BasePlot
+
+from benchmark_utils.analysis import views
+from benchmark_utils.analysis.searches import winners
+
+RULES = ["val", "test", "cv", "nested", "benchmark", "memorise"]
+
+
+class Plot(BasePlot):
+    """Where the winners' hyperparameters lie in their ranges."""
+    name = "Winning configurations"
+    type = "boxplot"
+    options = {
+        **views.DATA_OPTIONS, "algorithm": views.options_of_algorithms(set()), "rule": RULES,
+    }
+
+    def plot(self, df, dataset, setting, algorithm, rule):
+        won = winners(df, dataset, setting, algorithm, rule)
+        boxes = []
+        for name, of in won.groupby("hyperparameter", sort=True):
+            label = f"{name} (typically {_typical(of['value'])})"
+            boxes.append({
+                "x": [label], "y": [of["position"].tolist()], "label": label,
+                "color": self.get_style(name)["color"],
+            })
+        return boxes or views.empty_box(f"no search with tuning={rule}")
+
+    def get_metadata(self, df, dataset, setting, algorithm, rule):
+        return {
+            "title": views.title(
+                df, dataset, setting,
+                f"{algorithm}, tuning={rule}: where the winners lie in their ranges; those that "
+                "crowd at 0 or 1 ask for a wider range",
+            ),
+            "xlabel": "", "ylabel": "position in the range (0 = lower end, 1 = upper end)",
+            "scale": "linear",
+        }
+
+
+def _typical(values):
+    """Median of numbers, else the most frequent value."""
+    is_number = values.map(lambda v: isinstance(v, int | float) and not isinstance(v, bool))
+    if is_number.all():
+        return f"{float(values.astype(float).median()):.3g}"
+    return values.map(str).mode()[0]
