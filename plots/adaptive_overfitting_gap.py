@@ -18,7 +18,7 @@ class Plot(BasePlot):
             boxes.append({
                 "x": [algorithm, f"{algorithm}: sd"],
                 "y": [(test - val).dropna().tolist(), views.numbers([gap.sd_val_tuned])],
-                "label": algorithm, "color": self.get_style(algorithm)["color"],
+                "label": algorithm, "color": views.pale(self.get_style(algorithm)["color"]),
             })
         return boxes or views.empty_box("no algorithm")
 

@@ -38,10 +38,11 @@ class Plot(BasePlot):
         return traces
 
     def get_metadata(self, df, dataset, setting):
-        says = "; ".join(ranking_notes(df, dataset, setting))
+        correlations = [n for n in ranking_notes(df, dataset, setting) if "slope" not in n][1:]
         return {
             "title": views.title(
-                df, dataset, setting, says or "Do both rules rank the algorithms alike?",
+                df, dataset, setting,
+                "; ".join(["Do both rules rank the algorithms alike?", *correlations]),
                 needs_both_rules=True,
             ),
             "xlabel": "mean test score, val-tuned", "ylabel": "mean test score, test-tuned",

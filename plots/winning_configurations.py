@@ -1,4 +1,5 @@
 from benchopt import BasePlot
+from matplotlib.colors import to_rgba
 
 from benchmark_utils.analysis import views
 from benchmark_utils.analysis.searches import winners
@@ -21,9 +22,12 @@ class Plot(BasePlot):
             label = f"{name} (typically {_typical(of['value'])})"
             boxes.append({
                 "x": [label], "y": [of["position"].tolist()], "label": label,
-                "color": self.get_style(name)["color"],
+                "color": views.pale(self.get_style(name)["color"]),
             })
-        return boxes or views.empty_box(f"no search with tuning={rule}")
+        if not boxes:
+            return views.empty_box(f"no search with tuning={rule}")
+        whole = {"x": ["all configurations"], "y": [[0, 0.25, 0.5, 0.75, 1]], "label": "all"}
+        return [*boxes, {**whole, "color": views.pale(to_rgba("gray"))}]
 
     def get_metadata(self, df, dataset, setting, algorithm, rule):
         return {

@@ -56,7 +56,8 @@ def variance_components(scores, rng, n_resamples=2000, level=0.95):
     Returns
     -------
     VarianceComponents
-        NaN where S or K is too small: B and τ need two seeds, W two splits.
+        NaN where S or K is too small: B needs two seeds, W two splits, τ both. With one split
+        per seed, σ² = B.
     """
     n_splits, mean, variance = _seed_summaries(scores)
     S, K = len(mean), int(n_splits.max(initial=0))
@@ -79,8 +80,9 @@ def variance_components(scores, rng, n_resamples=2000, level=0.95):
     within, between, tau = components(np.ones(S))
     with np.errstate(invalid="ignore", divide="ignore"):
         resampled = components(resample_counts(rng, S, n_resamples))[2]
-    interval = percentile_interval(resampled[np.isfinite(resampled)], level)
-    total = within + tau
+    resampled = resampled[np.isfinite(resampled)]
+    interval = percentile_interval(resampled, level) if len(resampled) else (np.nan, np.nan)
+    total = between if K == 1 else within + tau
     return VarianceComponents(
         within, between, tau, total, tau_standard_error(total, tau, S, K), interval, S, K
     )

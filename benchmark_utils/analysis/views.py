@@ -56,12 +56,16 @@ def _why_no_gain(results, dataset, setting):
 def with_band(x, y, low, high, label, style):
     """Traces of a line and, below it and paler, of its interval band; one entry in the legend."""
     x, y = x.tolist(), y.tolist()
-    red, green, blue, _ = style["color"]
-    pale = {**style, "color": (red, green, blue, 0.25)}
+    band = {"y_low": low.tolist(), "y_high": high.tolist(), "marker": style["marker"]}
     return [
-        {"x": x, "y": y, "y_low": low.tolist(), "y_high": high.tolist(), "label": label, **pale},
+        {"x": x, "y": y, "label": label, **band, "color": pale(style["color"], 0.25)},
         {"x": x, "y": y, "label": label, **style},
     ]
+
+
+def pale(color, opacity=0.5):
+    """The same colour (red, green, blue, opacity), see-through: a box shows its median."""
+    return (*color[:3], opacity)
 
 
 def options_of_algorithms(rules):
