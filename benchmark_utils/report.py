@@ -1,6 +1,6 @@
-"""The summary table of a result file, in the terminal, as CSV or as LaTeX.
+"""The tables of a result file, in the terminal, as CSV or as LaTeX.
 
-    python -m benchmark_utils.report [FILE] [--csv FILE] [--latex FILE]
+    python -m benchmark_utils.report [FILE] [--table NAME] [--csv FILE] [--latex FILE]
 """
 import argparse
 import sys
@@ -9,9 +9,20 @@ from pathlib import Path
 import pandas as pd
 from benchopt.results import read_results
 
+from benchmark_utils.analysis.searches import optimism_table, ranking_notes, ranking_table
 from benchmark_utils.analysis.summary import notes, table, tidy
 from benchmark_utils.analysis.views import heading
 
+#: name -> (function that makes it, function that makes the lines above it)
+TABLES = {
+    "summary": (table, lambda *_: []),
+    "ranking": (ranking_table, lambda *of: [
+        "Ranking under both tuning rules", *(f"  {note}" for note in ranking_notes(*of)),
+    ]),
+    "optimism": (optimism_table, lambda *_: [
+        "What each rule reports, the truth, and what tuning bought",
+    ]),
+}
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 LATEX = {
     r"ρ\_δ": r"$\rho_\delta$", "ω": r"$\omega$", "≥": r"$\geq$", "–": "--", "−": "$-$",
@@ -22,10 +33,13 @@ def main(arguments=None):
     """Print the summary of a result file; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmark_utils.report",
-        description="Print the summary table of a result file.",
+        description="Print the tables of a result file.",
     )
     parser.add_argument(
         "file", nargs="?", type=Path, help="result file; by default the newest in outputs/"
+    )
+    parser.add_argument(
+        "--table", choices=list(TABLES), default="summary", help="the table for --csv and --latex"
     )
     parser.add_argument("--csv", type=Path, help="also write the table as CSV")
     parser.add_argument("--latex", type=Path, help="also write the table as LaTeX")
@@ -41,18 +55,26 @@ def main(arguments=None):
         return 1
     results = read_results(path)
 
-    tables = []
+    chosen = []
     for dataset, setting in _combinations(results):
-        summary = table(results, dataset, setting)
         print(f"\n{heading(dataset, setting)}")
         for note in notes(results, dataset, setting):
             print(f"  {note}")
-        print()
-        print(summary.to_string(index=False, float_format=_number, na_rep=""))
-        tables.append(summary.assign(dataset=dataset, setting=setting))
-    combined = pd.concat(tables)
-    first = ["dataset", "setting", "learner"]
-    combined = combined[[*first, *(c for c in combined.columns if c not in first)]]
+        for name, (make, says) in TABLES.items():
+            made = make(results, dataset, setting)
+            if made.empty:
+                continue
+            print("\n".join(["", *says(results, dataset, setting)]))
+            print(made.to_string(index=False, float_format=_number, na_rep=""))
+            if name == options.table:
+                chosen.append(made.assign(dataset=dataset, setting=setting))
+    if not chosen and (options.csv or options.latex):
+        print(f"These results have no table {options.table}.", file=sys.stderr)
+        return 1
+    combined = pd.concat(chosen) if chosen else None
+    if chosen:
+        first = ["dataset", "setting"]
+        combined = combined[[*first, *(c for c in combined.columns if c not in first)]]
     if options.csv:
         combined.to_csv(options.csv, index=False)
         print(f"\nWritten to {options.csv}")

@@ -196,6 +196,8 @@ def optimism_table(results, dataset, setting):
     minus the best in the search.
     """
     of = runs(results, dataset, setting)
+    if set(of["tuning"]) == {"default"}:
+        return pd.DataFrame()
     table_rows = []
     for algorithm in dict.fromkeys(of["algorithm"]):
         for rule in REPORTED:

@@ -164,8 +164,8 @@ def notes(results, dataset, setting):
     primary = PRIMARY[first["task"]]
     said = [
         str(first["data"]),
-        f"Score: {primary} (higher is better); {rows['seed'].nunique()} seed(s), "
-        f"{rows['split'].max() + 1} splits each of {first['n_train']} training"
+        f"Score: {primary} (higher is better); {_count(rows['seed'].nunique(), 'seed')}, "
+        f"{_count(rows['split'].max() + 1, 'split')} each of {first['n_train']} training"
         + (f", {first['n_val']} validation" if first["n_val"] else "")
         + f" and {first['n_test']} test examples; "
         + (f"benchmarking set of {first['n_bench']:,}." if first["n_bench"]
@@ -204,6 +204,10 @@ def notes(results, dataset, setting):
             f"Up to {duplicates} test examples of a split are exact copies of training examples."
         )
     return said
+
+
+def _count(n, what):
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _root(variance):
