@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 # The first look: sample gain of eight learners on simulated data.
 demo: $(VENV)/.light
 	$(BIN)/benchopt run . --config configs/quick.yml --no-display --output quick
-	$(BIN)/python -m benchmark_utils.report
+	$(BIN)/python -m benchmark_utils.analysis.report
 	@echo; echo "Result page: $$(ls -t $(CURDIR)/outputs/*_quick*.html | head -n 1)"
 
 test: $(VENV)/.test

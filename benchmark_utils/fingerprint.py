@@ -8,13 +8,17 @@ there invalidates nothing.
 """
 import hashlib
 from functools import cache, lru_cache
+from importlib.metadata import version
 from pathlib import Path
+
+LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn")
 
 
 @cache
 def code_fingerprint():
-    """Hash of the modules of this folder, as they were when first asked for."""
-    digest = hashlib.sha256()
+    """Hash of this folder's modules, as they were when first asked for, and of the versions of
+    the libraries that every fit rests on."""
+    digest = hashlib.sha256(repr([version(name) for name in LIBRARIES]).encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.name.encode())
         digest.update(path.read_bytes())

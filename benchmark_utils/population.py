@@ -114,6 +114,12 @@ class PoolPopulation(Population):
     X : anything that an array of integers can index (rows, where it is a table)
     y : array of shape (n,), see `Examples`
     n_bench : int, size of the benchmarking set; 0 for none
+
+    Raises
+    ------
+    InputError
+        For n_bench out of range, and NaN or infinite numbers in arrays. Tables may
+        have missing values.
     """
     is_pool = True
 
@@ -123,6 +129,9 @@ class PoolPopulation(Population):
             raise InputError(
                 f"a benchmarking set of {n_bench} examples can't be set aside from {len(y)}"
             )
+        _check_finite("target", y)
+        if isinstance(X, np.ndarray):
+            _check_finite("feature", X)
         super().__init__(task, classes, len(y) - n_bench, n_bench, description)
         self._examples = Examples(X, y)
         order = self._draw_order(np.arange(len(y)), np.random.default_rng(BENCH_SEED))
@@ -152,6 +161,20 @@ def _stratified_order(labels):
         members = np.flatnonzero(labels == label)
         position[members] = (np.arange(len(members)) + 0.5) / len(members)
     return np.argsort(position, kind="stable")
+
+
+def _check_finite(what, array):
+    if not np.issubdtype(array.dtype, np.number) or np.isfinite(array).all():
+        return
+    row, *column = np.argwhere(~np.isfinite(array))[0].tolist()
+    where = f" in column {', '.join(map(str, column))}" if column else ""
+    value = array[(row, *column)]
+    raise InputError(
+        f"a {what} is {value}{where} of row {row} (counting from 0): replace or drop it, or give a "
+        "table (DataFrame), in which missing values are imputed"
+        if column else
+        f"the {what} is {value} in row {row} (counting from 0): drop the row"
+    )
 
 
 class PopulationDataset(BaseDataset):

@@ -2,7 +2,7 @@ from benchopt import BasePlot
 from matplotlib.colors import to_rgba
 
 from benchmark_utils.analysis import views
-from benchmark_utils.analysis.searches import winners
+from benchmark_utils.analysis.searches import typical, winners
 
 RULES = ["val", "test", "cv", "nested", "benchmark", "memorise"]
 
@@ -19,7 +19,7 @@ class Plot(BasePlot):
         won = winners(df, dataset, setting, algorithm, rule)
         boxes = []
         for name, of in won.groupby("hyperparameter", sort=True):
-            label = f"{name} (typically {_typical(of['value'])})"
+            label = f"{name} (typically {typical(of['value'])})"
             boxes.append({
                 "x": [label], "y": [of["position"].tolist()], "label": label,
                 "color": views.pale(self.get_style(name)["color"]),
@@ -39,11 +39,3 @@ class Plot(BasePlot):
             "xlabel": "", "ylabel": "position in the range (0 = lower end, 1 = upper end)",
             "scale": "linear",
         }
-
-
-def _typical(values):
-    """Median of numbers, else the most frequent value."""
-    is_number = values.map(lambda v: isinstance(v, int | float) and not isinstance(v, bool))
-    if is_number.all():
-        return f"{float(values.astype(float).median()):.3g}"
-    return values.map(str).mode()[0]

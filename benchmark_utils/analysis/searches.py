@@ -245,6 +245,39 @@ def winners(results, dataset, setting, algorithm, rule):
     )
 
 
+def winners_table(results, dataset, setting):
+    """One row per algorithm, rule and hyperparameter; a DataFrame.
+
+    The typical value of the winners (median, or most frequent), the quartiles of
+    their positions in the range, and the share that lies in its outer tenth at
+    either end: more than a tenth on one side asks for a wider range.
+    """
+    of = runs(results, dataset, setting)
+    searched = of.loc[of["tuning"] != "default", ["algorithm", "tuning"]].drop_duplicates()
+    table_rows = []
+    for algorithm, rule in searched.itertuples(index=False):
+        won = winners(results, dataset, setting, algorithm, rule)
+        for name, part in won.groupby("hyperparameter", sort=True):
+            position = part["position"]
+            low, middle, high = position.quantile([0.25, 0.5, 0.75])
+            table_rows.append({
+                "algorithm": algorithm, "rule": rule, "hyperparameter": name,
+                "typical": typical(part["value"]),
+                "position": f"{middle:.2f} [{low:.2f}–{high:.2f}]",
+                "lowest tenth": (position <= 0.1).mean(),
+                "highest tenth": (position >= 0.9).mean(), "winners": len(part),
+            })
+    return pd.DataFrame(table_rows)
+
+
+def typical(values):
+    """Median of a Series of numbers, else its most frequent value; as text."""
+    is_number = values.map(lambda v: isinstance(v, int | float) and not isinstance(v, bool))
+    if is_number.all():
+        return f"{values.astype(float).median():.3g}"
+    return values.map(str).mode()[0]
+
+
 def _largest(results, dataset, setting, algorithm):
     """Runs, on splits, of one algorithm's largest val and test searches of one size."""
     of = runs(results, dataset, setting)

@@ -183,6 +183,13 @@ def notes(results, dataset, setting):
             )
         elif s.message:
             said.append(f"{learner} warned: {s.message}")
+    capped = rows[(rows["search"] == "grid") & (rows["budget"] < rows["n_configs"])
+                  & (rows["tuning"] != "default")]
+    for learner, part in by_learner(capped):
+        said.append(
+            f"{learner}: the grid has {part['budget'].iloc[0]} cells, so the budget of "
+            f"{part['n_configs'].iloc[0]} configurations is capped at that."
+        )
     n_seeds = rows["seed"].nunique()
     if n_seeds == 1:
         said.append(

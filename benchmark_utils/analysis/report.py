@@ -1,6 +1,6 @@
 """The tables of a result file, in the terminal, as CSV or as LaTeX.
 
-    python -m benchmark_utils.report [FILE] [--table NAME] [--csv FILE] [--latex FILE]
+    python -m benchmark_utils.analysis.report [FILE] [--table NAME] [--csv FILE] [--latex FILE]
 """
 import argparse
 import sys
@@ -9,7 +9,12 @@ from pathlib import Path
 import pandas as pd
 from benchopt.results import read_results
 
-from benchmark_utils.analysis.searches import optimism_table, ranking_notes, ranking_table
+from benchmark_utils.analysis.searches import (
+    optimism_table,
+    ranking_notes,
+    ranking_table,
+    winners_table,
+)
 from benchmark_utils.analysis.summary import notes, table, tidy
 from benchmark_utils.analysis.views import heading
 
@@ -22,8 +27,11 @@ TABLES = {
     "optimism": (optimism_table, lambda *_: [
         "What each rule reports, the truth, and what tuning bought",
     ]),
+    "winners": (winners_table, lambda *_: [
+        "Where the winning configurations lie in their ranges (0 … 1)",
+    ]),
 }
-OUTPUTS = Path(__file__).parents[1] / "outputs"
+OUTPUTS = Path(__file__).parents[2] / "outputs"
 LATEX = {
     r"ρ\_δ": r"$\rho_\delta$", "ω": r"$\omega$", "≥": r"$\geq$", "–": "--", "−": "$-$",
 }
@@ -32,7 +40,7 @@ LATEX = {
 def main(arguments=None):
     """Print the summary of a result file; returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmark_utils.report",
+        prog="python -m benchmark_utils.analysis.report",
         description="Print the tables of a result file.",
     )
     parser.add_argument(
