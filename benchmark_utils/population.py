@@ -151,15 +151,19 @@ class PoolPopulation(Population):
         index = rng.permutation(index)
         if self.task != "classification":
             return index
-        return index[_stratified_order(self._examples.y[index])]
+        return index[_stratified_order(self._examples.y[index], rng)]
 
 
-def _stratified_order(labels):
-    """An order in which every prefix holds each class in proportion, to within one example."""
+def _stratified_order(labels, rng):
+    """An order in which every prefix holds each class in proportion, up to rounding.
+
+    Each class is spread evenly from a random start, so that a rare one is as
+    likely to be in a small prefix as its share says.
+    """
     position = np.empty(len(labels))
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
-        position[members] = (np.arange(len(members)) + 0.5) / len(members)
+        position[members] = (np.arange(len(members)) + rng.random()) / len(members)
     return np.argsort(position, kind="stable")
 
 

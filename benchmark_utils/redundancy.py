@@ -1,6 +1,8 @@
 """Redundancy of splits, from the study set alone."""
 import numpy as np
 
+ROUNDING = 1e-12  # relative to a loss: differences below it are none
+
 
 def cumulative_redundancy(losses, test_fraction):
     """Redundancy ω after each split.
@@ -21,21 +23,26 @@ def cumulative_redundancy(losses, test_fraction):
     array of shape (K,), NaN where no pair is available yet or no loss varies
     """
     held_out = ~np.isnan(losses)
-    with np.errstate(invalid="ignore"):
-        center = losses[held_out].mean() if held_out.any() else 0.0
-    loss = np.where(held_out, losses - center, 0.0)
+    loss = np.where(held_out, losses, 0.0)
     mask = held_out.astype(float)
     n = mask @ mask.T                    # shared examples of a and b
+    pair = np.triu(n >= 2, k=1)
+    # Covariances don't change with each split's mean loss; rounding does.
+    magnitude = np.abs(loss).max(axis=1, initial=0.0)
+    loss -= mask * (loss.sum(axis=1) / np.maximum(mask.sum(axis=1), 1))[:, None]
     total = loss @ mask.T                # sum of a's losses over them
     squares = (loss * loss) @ mask.T
-    pair = np.triu(n >= 2, k=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         covariance = (loss @ loss.T - total * total.T / n) / (n - 1)
         variance = (squares - total * total / n) / (n - 1)
-    covariance = np.where(pair, covariance, 0.0)
-    variance = np.where(pair, (variance + variance.T) / 2, 0.0)
-    # Column b adds the pairs (a, b) with a < b.
-    covariance, variance = covariance.sum(axis=0).cumsum(), variance.sum(axis=0).cumsum()
+    rounding = (ROUNDING * magnitude) ** 2
+
+    def cumulative(of_pairs):
+        # Column b adds the pairs (a, b) with a < b.
+        return np.where(pair, of_pairs, 0.0).sum(axis=0).cumsum()
+
+    covariance, variance = cumulative(covariance), cumulative((variance + variance.T) / 2)
+    negligible = cumulative((rounding + rounding[:, None]) / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rho = np.where(variance > 1e-12, covariance / variance, np.nan)
+        rho = np.where(variance > negligible, covariance / variance, np.nan)
     return test_fraction * rho

@@ -68,6 +68,7 @@ def example_scores(task, y, prediction):
     if prediction.ndim == 1:
         return {"accuracy": (prediction == y).astype(float)}
     n, n_classes = prediction.shape
+    prediction = np.asarray(prediction, np.result_type(prediction, np.float32))
     of_truth = prediction[np.arange(n), y]
     squared = np.einsum("ij,ij->i", prediction, prediction)
     brier = squared - 2 * of_truth + 1
@@ -132,7 +133,8 @@ class Score:
             started = time.perf_counter()
             on_test = self._example_scores(predict, test)
             record["predict_seconds"] = time.perf_counter() - started
-            record["test_scores"] = on_test[primary].astype(np.float32)
+            largest = np.finfo(np.float32).max
+            record["test_scores"] = on_test[primary].clip(-largest, largest).astype(np.float32)
             scores["test"] = _means(self.task, test.y, on_test)
         if with_bench:
             scores["bench"] = _means(self.task, bench.y, self._example_scores(predict, bench))
@@ -147,7 +149,7 @@ class Score:
         n_test = len(split.test)
         if with_outer and with_bench and n_test and len(outer) >= n_test:
             n_chunks = min(len(outer) // n_test, MAX_OUTER_CHUNKS)
-            chunks = outer[:n_chunks * n_test]
+            chunks = outer[np.arange(n_chunks * n_test)]
             of_chunks = self._example_scores(predict, chunks)[primary].reshape(n_chunks, -1)
             record["outer_deltas"] = (of_chunks.mean(axis=1) - record["score_bench"]).tolist()
         return record

@@ -7,6 +7,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from benchmark_utils.errors import InputError
 from benchmark_utils.seeds import Role, generator, integer_seed
 
+MIN_BOOTSTRAP = 30
 PROCEDURES = ("mccv", "repeated_kfold", "holdout", "fixed_split", "bootstrap")
 
 
@@ -75,6 +76,11 @@ def split_sizes(procedure, train_size, test_size, val_size, n_pool):
             f"train_size={train_size} needs a study set of {n_study} examples, but only {n_pool} "
             f"lie outside the benchmarking set; use train_size={largest} or less, or 'all'"
         )
+    if procedure == "bootstrap" and n_study < MIN_BOOTSTRAP:
+        raise InputError(
+            f"a bootstrap needs a study set of {MIN_BOOTSTRAP} examples to leave some for "
+            f"validation and test, not {n_study}: raise train_size"
+        )
     if n_test < 2:
         raise InputError(
             f"test_size={test_size} of a study set of {n_study} leaves {n_test} test example(s); "
@@ -142,23 +148,20 @@ def make_splits(procedure, sizes, n_splits, seed, labels=None, classes=None):
 
     if procedure == "repeated_kfold":
         return [
-            _with_validation(fold_train, fold_test, sizes.val, labels, seed, k)
+            _with_validation(fold_train, fold_test, sizes.val, labels, classes, seed, k)
             for k, (fold_train, fold_test) in enumerate(
                 _folds(sizes.study, n_folds, n_splits, labels, seed)
             )
         ]
     if procedure == "mccv":
-        return [_random_split(sizes, labels, seed, k) for k in range(n_splits)]
+        return [_random_split(sizes, labels, classes, seed, k) for k in range(n_splits)]
     repeats = 1 if procedure == "holdout" else n_splits
-    return [_random_split(sizes, labels, seed, 0)] * repeats
+    return [_random_split(sizes, labels, classes, seed, 0)] * repeats
 
 
-def _random_split(sizes, labels, seed, k):
-    rest, test = train_test_split(
-        np.arange(sizes.study), test_size=sizes.test, stratify=labels,
-        random_state=integer_seed(seed, Role.SPLITS, k),
-    )
-    return _with_validation(rest, test, sizes.val, labels, seed, k)
+def _random_split(sizes, labels, classes, seed, k):
+    rest, test = _cut(np.arange(sizes.study), sizes.test, labels, classes, seed, k)
+    return _with_validation(rest, test, sizes.val, labels, classes, seed, k)
 
 
 def _folds(n_study, n_folds, n_splits, labels, seed):
@@ -181,14 +184,28 @@ def _bootstrap(n_study, seed, k):
     return Split(train, rest[:len(rest) // 2], rest[len(rest) // 2:])
 
 
-def _with_validation(rest, test, n_val, labels, seed, k):
+def _with_validation(rest, test, n_val, labels, classes, seed, k):
     if not n_val:
         return Split(rest, np.arange(0), test)
-    train, val = train_test_split(
-        rest, test_size=n_val, stratify=None if labels is None else labels[rest],
-        random_state=integer_seed(seed, Role.SPLITS, k, 1),
-    )
+    train, val = _cut(rest, n_val, labels, classes, seed, k, 1)
     return Split(train, val, test)
+
+
+def _cut(index, n_second, labels, classes, seed, *key):
+    labels = None if labels is None else labels[index]
+    try:
+        return train_test_split(
+            index, test_size=n_second, stratify=labels,
+            random_state=integer_seed(seed, Role.SPLITS, *key),
+        )
+    except ValueError as error:
+        codes, counts = np.unique(labels, return_counts=True)
+        rarest = codes[counts.argmin()]
+        raise InputError(
+            f"stratified splits leave {counts.min()} member(s) of class "
+            f"{rarest if classes is None else classes[rarest]!r} to cut once more: raise "
+            "train_size, merge or drop the class, or set stratify=False"
+        ) from error
 
 
 def _check_class_counts(labels, classes, sizes, n_folds):

@@ -1,4 +1,5 @@
 import numpy as np
+from scipy.special import expit
 
 from benchmark_utils.errors import InputError
 from benchmark_utils.population import GeneratedPopulation, PopulationDataset
@@ -34,6 +35,8 @@ class Dataset(PopulationDataset):
         families = ("linear", "interactions", "nonlinear", "classification")
         if self.family not in families:
             raise InputError(f"family={self.family!r} is none of {', '.join(families)}")
+        if self.n_features < 1:
+            raise InputError(f"n_features={self.n_features} is not at least 1")
         if not 0 <= self.n_bench < self.n_samples:
             raise InputError(
                 f"n_bench={self.n_bench} leaves nothing of n_samples={self.n_samples} to draw "
@@ -53,7 +56,7 @@ class Dataset(PopulationDataset):
         X = rng.standard_normal((n, self.n_features))
         beta = rng.standard_normal(self.n_features)
         if self.family == "classification":
-            p = 1 / (1 + np.exp(-self.logit_scale * (X @ beta)))
+            p = expit(self.logit_scale * (X @ beta))
             return X, (rng.random(n) < p).astype(int)
         if self.family == "nonlinear":
             phase = rng.uniform(0, 2 * np.pi, self.n_features)

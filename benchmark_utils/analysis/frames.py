@@ -16,7 +16,6 @@ NAMES = {
 }
 #: parameters that a label leaves out
 IGNORED = {
-    "learner": {"p_solver_inner_folds"},
     "algorithm": {"p_solver_tuning", "p_solver_n_configs", "p_solver_inner_folds"},
 }
 
@@ -73,15 +72,22 @@ def labels(results, component):
     short = {}
     for name, base in zip(variants.index, bases, strict=True):
         siblings = variants[bases == base].dropna(axis=1, how="all")
-        differing = [c for c in siblings.columns if siblings[c].map(repr).nunique() > 1]
+        differing = [c for c in siblings.columns if siblings[c].map(_as_text).nunique() > 1]
         described = ", ".join(
-            f"{c.removeprefix(prefix)}={siblings.at[name, c]}" for c in differing
+            f"{c.removeprefix(prefix)}={_as_text(siblings.at[name, c])}" for c in differing
         )
         if component == "setting":
             short[name] = described or "as configured"
         else:
             short[name] = f"{base} ({described})" if described else base
     return short
+
+
+def _as_text(value):
+    # Beside a solver without the parameter, integers are saved as floats and None as NaN.
+    if value is None or value != value:
+        return "None"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def select(rows, **labels):

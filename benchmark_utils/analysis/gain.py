@@ -102,13 +102,15 @@ def sample_gain(delta, outer_deltas, n_test, rng, n_resamples=2000, level=0.95, 
     chunks = np.column_stack([running[:, 0], outer])
     C = chunks.shape[1]
     first, means = running[:, :1], running[:, n_splits - 1]
+    negligible = ROUNDING * first.var()
 
     def statistics(counts):
         V_first, V_K = _variances(first, counts), _variances(means, counts)
         chunk_variance = _variances(chunks, counts).mean(axis=-1)
         of_sum = _variances(chunks.sum(axis=1, keepdims=True), counts)[..., 0]
         chunk_covariance = (of_sum - C * chunk_variance) / (C * (C - 1))
-        gain, at_least = _equivalent_multiple(V_first, V_K, chunk_variance, chunk_covariance, C)
+        no_gain = V_K >= V_first * (1 - ROUNDING) - negligible
+        gain, at_least = _equivalent_multiple(no_gain, V_K, chunk_variance, chunk_covariance, C)
         gain = np.minimum(np.ceil(gain * n_test * (1 - ROUNDING)) / n_test, C)
         return gain, at_least, V_K, V_first, chunk_variance, chunk_covariance
 
@@ -145,12 +147,13 @@ def _variances(columns, counts):
     return np.maximum(counts @ columns**2 - S * center**2, 0) / (S - 1)
 
 
-def _equivalent_multiple(V_first, V_K, chunk_variance, chunk_covariance, n_chunks):
-    """Smallest a ≥ 1 with V_1(a·n_test) ≤ V_K, and whether it exceeds what the chunks cover."""
+def _equivalent_multiple(no_gain, V_K, chunk_variance, chunk_covariance, n_chunks):
+    """Smallest a ≥ 1 with V_1(a·n_test) ≤ V_K, 1 where there is no gain, and whether it exceeds
+    what the chunks cover."""
     chunk_variance, chunk_covariance = chunk_variance[..., None], chunk_covariance[..., None]
     with np.errstate(divide="ignore", invalid="ignore"):
         multiple = (chunk_variance - chunk_covariance) / (V_K - chunk_covariance)
     # V_1 falls towards c̄ and never reaches what lies below.
     multiple = np.where(V_K > chunk_covariance, multiple, np.inf)
-    multiple = np.where(V_K >= V_first * (1 - ROUNDING), 1.0, np.maximum(multiple, 1.0))
+    multiple = np.where(no_gain, 1.0, np.maximum(multiple, 1.0))
     return np.minimum(multiple, n_chunks), multiple >= n_chunks
