@@ -1,12 +1,15 @@
-"""Shared by all tests: the benchmark itself, and a way to run it as a user does."""
+"""Shared by all tests: the benchmark itself, and ways to run it, or a part of it."""
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from benchopt.benchmark import Benchmark
 from benchopt.results import read_results
+from benchopt.utils.run_context import RunContext
 
 ROOT = Path(__file__).parents[1]
 
@@ -26,24 +29,74 @@ def component(benchmark):
     return get
 
 
-@pytest.fixture
-def run(tmp_path):
-    """run("-d", "simulated", …): `benchopt run`, in a process and with a cache of its own.
+def run_in(folder, *arguments, root=ROOT, output=None, cache=None, timeout=300):
+    """`benchopt run`, in a process and with a cache of its own.
 
     Returns the results (None where there are none) and what was printed.
     """
-    def run(*arguments, root=ROOT, output=None, cache=tmp_path / "cache", timeout=300):
-        output = output or tmp_path / "results.parquet"
-        output.unlink(missing_ok=True)
-        config = tmp_path / "benchopt.yml"
-        config.write_text(f"cache: {cache}\n")
-        done = subprocess.run(
-            [sys.executable, "-m", "benchopt", "run", str(root), "--no-plot",
-             "--output", str(output), *map(str, arguments)],
-            capture_output=True, text=True, timeout=timeout, cwd=tmp_path,
-            env={**os.environ, "BENCHOPT_CONFIG": str(config), "COLUMNS": "200"},
-        )
-        printed = done.stdout + done.stderr
-        return (read_results(output) if output.exists() else None), printed
+    output, cache = output or folder / "results.parquet", cache or folder / "cache"
+    output.unlink(missing_ok=True)
+    config = folder / "benchopt.yml"
+    config.write_text(f"cache: {cache}\n")
+    config.chmod(0o600)
+    done = subprocess.run(
+        [sys.executable, "-m", "benchopt", "run", str(root), "--no-plot",
+         "--output", str(output), *map(str, arguments)],
+        capture_output=True, text=True, timeout=timeout, cwd=folder,
+        env={**os.environ, "BENCHOPT_CONFIG": str(config), "COLUMNS": "200"},
+    )
+    printed = done.stdout + done.stderr
+    return (read_results(output) if output.exists() else None), printed
 
-    return run
+
+@pytest.fixture
+def run(tmp_path):
+    """run("-d", "simulated", …), see `run_in`; runs of one test share a cache."""
+    return partial(run_in, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def run_session(tmp_path_factory):
+    """The same for fixtures that several tests share; every call has a cache of its own."""
+    return lambda *arguments, **options: run_in(
+        tmp_path_factory.mktemp("run"), *arguments, **options
+    )
+
+
+@pytest.fixture(scope="session")
+def result_file(tmp_path_factory):
+    """Result file of a small run: two data sets, two settings, three learners, four seeds."""
+    folder = tmp_path_factory.mktemp("results")
+    results, printed = run_in(
+        folder, "-d", "simulated[family=[linear,classification],n_samples=1500,n_bench=1000]",
+        "-o", "score trust[train_size=40,n_splits=[3,5]]",
+        "-s", "ridge", "-s", "decision_tree[max_depth=[None,3]]", "-r", 4,
+    )
+    assert results is not None, printed
+    return folder / "results.parquet"
+
+
+@pytest.fixture
+def solve(benchmark):
+    """solve(population, solver, repetition=0, **parameters of the objective): a frame of rows.
+
+    As Benchopt would call them, in this process and without any cache.
+    """
+    def solve(population, solver, repetition=0, **parameters):
+        objective = benchmark.get_benchmark_objective().get_instance(**parameters)
+        RunContext(base_seed="0", dataset_name="tested", repetition=repetition).attach(
+            objective, None, solver
+        )
+        skip, reason = objective.skip(population=population, problem=None)
+        assert not skip, reason
+        objective.set_data(population, None)
+        objective._repetition = repetition
+        described = {**objective.get_objective(), "data_key": None}
+        skip, reason = solver.skip(**described)
+        assert not skip, reason
+        solver.set_objective(**described)
+        solver.run(1)
+        rows = pd.DataFrame(objective(solver.get_result()))
+        return rows.rename(columns=lambda name: name.removeprefix("objective_"))
+
+    return solve

@@ -1,0 +1,253 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark_utils.population import GeneratedPopulation, PoolPopulation
+from benchmark_utils.redundancy import cumulative_redundancy
+from benchmark_utils.scoring import SECONDARY
+from benchmark_utils.solver import SplitSolver
+
+
+class First(SplitSolver):
+    """Predicts the first feature, whatever it was trained on."""
+    name = "first"
+
+    def fit(self, train, val, config, seed):
+        def predict(X):
+            first = X.iloc[:, 0].to_numpy() if hasattr(X, "iloc") else X[:, 0]
+            return first.astype(int) if self.task == "classification" else first.astype(float)
+
+        return predict
+
+
+def draw(rng, n):
+    X = rng.normal(size=(n, 2))
+    return X, X[:, 0] + rng.normal(size=n)
+
+
+GENERATED = GeneratedPopulation(draw, "regression", 200, 100, "made up")
+SIZES = dict(train_size=40, n_splits=6)
+
+
+def pool(X, y, n_bench=0, task="classification"):
+    classes = [*range(max(y) + 1)] if task == "classification" else None
+    return PoolPopulation(X, np.asarray(y), task, n_bench, "a pool", classes)
+
+
+class TestColumns:
+    def test_regression(self, solve):
+        rows = solve(GENERATED, First.get_instance(), **SIZES)
+        assert (rows["task"] == "regression").all() and (rows["data"] == "made up").all()
+        for name in ("score", *SECONDARY["regression"]):
+            assert rows[[f"{name}_test", f"{name}_bench"]].notna().all(axis=None)
+        for name in SECONDARY["regression"]:
+            difference = rows[f"{name}_test"] - rows[f"{name}_bench"]
+            assert rows[f"{name}_delta"].tolist() == difference.tolist()
+        assert not any("log_loss" in name for name in rows.columns)
+
+    def test_classification_without_probabilities(self, solve):
+        X = np.random.default_rng(0).integers(2, size=(120, 2))
+        rows = solve(pool(X, [0, 1] * 60, n_bench=50), First.get_instance(), **SIZES)
+        assert (rows["task"] == "classification").all() and (rows["data"] == "a pool").all()
+        assert rows[["score_test", "score_bench", "delta"]].notna().all(axis=None)
+        for name in SECONDARY["classification"]:
+            assert rows[[f"{name}_test", f"{name}_bench", f"{name}_delta"]].isna().all(axis=None)
+        assert not any(name.startswith("r2") for name in rows.columns)
+
+    def test_without_benchmarking_set(self, solve):
+        X = np.random.default_rng(0).integers(2, size=(120, 2))
+        rows = solve(pool(X, [0, 1] * 60), First.get_instance(), **SIZES)
+        assert (rows["n_bench"] == 0).all() and rows["score_test"].notna().all()
+        assert rows[["score_bench", "delta"]].isna().all(axis=None)
+        assert rows["outer_deltas"].isna().all()
+        assert rows["redundancy"].notna().any()
+
+    def test_no_column_is_called_name(self, solve):
+        # Benchopt refuses it.
+        assert "name" not in solve(GENERATED, First.get_instance(), **SIZES)
+
+
+class TestDelta:
+    def test_truth_is_the_benchmarking_set(self, solve):
+        solver = First.get_instance()
+        rows = solve(GENERATED, solver, **SIZES)
+        bench = solver.score.sets.bench
+        truth = -((bench.y - bench.X[:, 0]) ** 2).mean()
+        assert rows["score_bench"].tolist() == pytest.approx(6 * [truth])
+        for k, split in enumerate(solver.splits):
+            test = solver.study[split.test]
+            expected = -((test.y - test.X[:, 0]) ** 2).mean() - truth
+            assert rows["delta"][k] == pytest.approx(expected)
+
+    def test_outer_deltas(self, solve):
+        solver = First.get_instance()
+        rows = solve(GENERATED, solver, **SIZES)
+        outer = solver.score.sets.outer
+        squares = (outer.y - outer.X[:, 0]) ** 2
+        # The study set takes 50 of the pool's 200; 150 are 15 chunks of n_test = 10.
+        expected = -squares.reshape(15, 10).mean(axis=1) - rows["score_bench"][0]
+        assert rows["outer_deltas"][0] == pytest.approx(expected)
+
+
+class TestRedundancy:
+    def test_from_the_losses_of_the_study_examples(self, solve):
+        solver = First.get_instance()
+        rows = solve(GENERATED, solver, **SIZES)
+        losses = np.full((6, 50), np.nan)
+        for k, split in enumerate(solver.splits):
+            test = solver.study[split.test]
+            losses[k, split.test] = (test.y - test.X[:, 0]) ** 2
+        # Test sets hold 10 of 50 examples.
+        expected = cumulative_redundancy(losses, 0.2)
+        assert rows["redundancy"].tolist() == pytest.approx(expected, nan_ok=True, rel=1e-4)
+
+    def test_fixed_split_with_a_deterministic_learner(self, solve):
+        rows = solve(GENERATED, First.get_instance(), **SIZES, procedure="fixed_split")
+        assert np.isnan(rows["redundancy"][0])
+        # ρ_e = 1, ω = n_test/n_study
+        assert rows["redundancy"][1:].tolist() == pytest.approx(5 * [0.2])
+
+    def test_one_split(self, solve):
+        rows = solve(GENERATED, First.get_instance(), train_size=40, n_splits=1)
+        assert len(rows) == 1 and np.isnan(rows["redundancy"][0])
+
+    def test_huge_errors_of_one_split_do_not_spoil_the_others(self, solve):
+        class Wild(First):
+            n_fits = 0
+
+            def fit(self, train, val, config, seed):
+                self.n_fits += 1
+                predict = super().fit(train, val, config, seed)
+                scale = 1e25 if self.n_fits == 6 else 1
+                return lambda X: scale * predict(X)
+
+        rows = solve(GENERATED, Wild.get_instance(), **SIZES)
+        expected = solve(GENERATED, First.get_instance(), **SIZES)
+        assert (rows["status"] == "ok").all()
+        assert rows["redundancy"][:5].tolist() == pytest.approx(
+            expected["redundancy"][:5].tolist(), nan_ok=True
+        )
+
+
+class TestPoolShare:
+    def test_of_a_pool(self, solve):
+        X = np.random.default_rng(0).integers(2, size=(150, 2))
+        # 50 examples of the 100 outside the benchmarking set
+        rows = solve(pool(X, [0, 1] * 75, n_bench=50), First.get_instance(), **SIZES)
+        assert (rows["pool_share"] == 0.5).all() and (rows["n_bench"] == 50).all()
+
+    def test_of_a_generated_population(self, solve):
+        assert solve(GENERATED, First.get_instance(), **SIZES)["pool_share"].isna().all()
+
+    def test_of_a_bootstrap_whose_seeds_share_the_study_set_on_purpose(self, solve):
+        X = np.random.default_rng(0).integers(2, size=(150, 2))
+        rows = solve(
+            pool(X, [0, 1] * 75), First.get_instance(), train_size="all", n_splits=3,
+            procedure="bootstrap",
+        )
+        assert rows["pool_share"].isna().all()
+        assert (rows["n_train"] == 150).all()
+        assert (rows["n_val"] + rows["n_test"]).between(35, 75).all()
+
+
+class TestDuplicates:
+    #            0  1  2  3  4  5  6  7  8  9
+    features = [[0, 1, 2, 3, 4, 5, 6, 7, 0, 0], [0, 0, 0, 0, 0, 0, 0, 0, 0, 9]]
+    #   8 equals 0; 9 has another second feature
+    labels = [0, 1, 0, 1, 0, 1, 0, 1, 0, 0]
+
+    def count(self, solve, X, y, **parameters):
+        """Rows' counts, and those by definition: test examples that equal a fitted one."""
+        solver = First.get_instance()
+        rows = solve(
+            pool(X, y), solver, train_size="all", test_size=0.3, n_splits=30, stratify=False,
+            **parameters,
+        )
+        study = solver.study
+        table = pd.DataFrame(np.asarray(study.X).reshape(len(study), -1)).assign(y=study.y)
+        examples = [tuple(map(str, row)) for row in table.itertuples(index=False)]
+        expected = []
+        for split in solver.splits:
+            fitted = {examples[i] for i in (*split.train, *split.val)}
+            expected.append(sum(examples[i] in fitted for i in split.test))
+        return rows["n_duplicates"].tolist(), expected
+
+    @pytest.mark.parametrize("kind", ["array", "table"])
+    def test_pair(self, solve, kind):
+        X = np.array(self.features).T
+        counts, expected = self.count(solve, pd.DataFrame(X) if kind == "table" else X, self.labels)
+        # The pair is 0 and 8: split between the parts or not.
+        assert counts == expected and set(counts) == {0, 1}
+
+    def test_same_features_with_another_label_are_no_copy(self, solve):
+        labels = self.labels.copy()
+        labels[8] = 1
+        counts, _ = self.count(solve, np.array(self.features).T, labels)
+        assert set(counts) == {0}
+
+    def test_many_copies_in_the_test_set(self, solve):
+        # Eight equal examples: all three test examples may be copies of training ones.
+        X = np.array([[1, 1]] * 8 + [[2, 1], [3, 1]])
+        counts, expected = self.count(solve, X, [0] * 8 + [1, 1])
+        assert counts == expected and max(counts) == 3
+
+    def test_copies_in_the_validation_part_count(self, solve):
+        counts, expected = self.count(
+            solve, np.array(self.features).T, self.labels, val_size=0.3
+        )
+        assert counts == expected and set(counts) == {0, 1}
+
+    def test_missing_values_are_equal(self, solve):
+        table = pd.DataFrame({"a": [*range(8), 0, 0], "b": [np.nan, *range(7), np.nan, 5.0]})
+        solver = First.get_instance()
+        rows = solve(pool(table, self.labels), solver, train_size="all", test_size=0.3,
+                     n_splits=30, stratify=False)
+        apart = []
+        for split in solver.splits:
+            tested = set(solver.study.X.iloc[split.test].index)
+            apart.append(len(tested & {0, 8}) == 1)
+        assert rows["n_duplicates"].tolist() == [int(a) for a in apart] and any(apart)
+
+    def test_mixed_types(self, solve):
+        table = pd.DataFrame({
+            "number": [*range(8), 0, 0], "text": [*"abcdefgh", "a", "b"],
+            "flag": [True, False] * 4 + [True, True],
+        })
+        counts, expected = self.count(solve, table, self.labels)
+        assert counts == expected and set(counts) == {0, 1}
+
+    def test_images(self, solve):
+        X = np.zeros((10, 2, 2), int)
+        X[:, 0, 0] = self.features[0]
+        X[:, 1, 1] = self.features[1]
+
+        class Constant(SplitSolver):
+            name = "constant"
+
+            def fit(self, train, val, config, seed):
+                return lambda X: np.zeros(len(X), int)
+
+        rows = solve(pool(X, self.labels), Constant.get_instance(), train_size="all",
+                     test_size=0.3, n_splits=30, stratify=False)
+        assert set(rows["n_duplicates"]) == {0, 1}
+
+    def test_none(self, solve):
+        assert (solve(GENERATED, First.get_instance(), **SIZES)["n_duplicates"] == 0).all()
+
+    def test_views_cannot_be_compared(self, solve):
+        class View:
+            def __init__(self, names):
+                self.names = names
+
+            def __getitem__(self, index):
+                return View(self.names[index])
+
+        class Constant(SplitSolver):
+            name = "constant"
+
+            def fit(self, train, val, config, seed):
+                return lambda X: np.zeros(len(X.names), int)
+
+        rows = solve(pool(View(np.zeros(50)), [0, 1] * 25), Constant.get_instance(),
+                     train_size="all", n_splits=3)
+        assert (rows["status"] == "ok").all() and (rows["n_duplicates"] == 0).all()
