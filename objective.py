@@ -22,7 +22,7 @@ class Objective(BaseObjective):
     sampling_strategy = "run_once"
 
     parameters = {
-        # training plus validation examples per split, or "all"
+        # training plus validation examples per split, or "max"
         "train_size": [100],
         # fractions of the study set
         "test_size": [0.2],
@@ -61,6 +61,7 @@ class Objective(BaseObjective):
             self.splits = make_splits(
                 self.procedure, sizes, self.n_splits, self.seed,
                 labels=stratify_by, classes=population.classes,
+                fold_seed=population.fold_seed(self._repetition),
             )
         except InputError as error:
             problem = str(error)

@@ -77,6 +77,10 @@ class Population:
         """
         raise NotImplementedError
 
+    def fold_seed(self, repetition):
+        """Seed of the first K folds, for populations whose results were published with it."""
+        return None
+
 
 class GeneratedPopulation(Population):
     """A population that is generated afresh, parameters and all, for each seed.

@@ -26,6 +26,7 @@ class Progress:
         self._bar = tqdm(
             total=total, desc=label.partition("[")[0], unit="fit", leave=False,
             delay=DELAY_SECONDS, mininterval=TERMINAL_SECONDS if is_terminal else LOG_SECONDS,
+            miniters=1,  # else tqdm refreshes after ten seconds, whatever mininterval
             file=sys.stderr, dynamic_ncols=is_terminal,
         )
 

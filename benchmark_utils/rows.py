@@ -54,6 +54,7 @@ def make_rows(outcomes, splits, study, population, is_bootstrap):
         row |= {
             "redundancy": redundancy[k] if is_last and not is_refit else np.nan,
             "outer_deltas": record.get("outer_deltas") if is_last else None,
+            "n_study": len(study),
             "n_train": len(study) if is_refit else len(splits[k].train),
             "n_val": 0 if is_refit else len(splits[k].val),
             "n_test": 0 if is_refit else len(splits[k].test),

@@ -123,10 +123,13 @@ def position_in_range(value, values):
 
     Returns
     -------
-    float in [0, 1]; winners that crowd near 0 or 1 say that the range is too narrow
+    float in [0, 1], or None for a default outside the range
+        Winners that crowd near 0 or 1 say that the range is too narrow.
     """
     if isinstance(values, list):
-        return (values.index(value) + 0.5) / len(values)
+        return (values.index(value) + 0.5) / len(values) if value in values else None
+    if not isinstance(value, int | float):
+        return None
     if hasattr(values, "pmf"):
         return float(values.cdf(value) - values.pmf(value) / 2)
     return float(values.cdf(value))

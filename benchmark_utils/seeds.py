@@ -13,8 +13,9 @@ class Role(IntEnum):
     POPULATION = 0  # which examples form the study and outer sets
     SPLITS = 1      # key: index of the split
     TRAINING = 2    # key: kind of fit, indices of split and fold, index of the configuration
-    SEARCH = 3      # key: index of the configuration; for adaptive searches, budget and split
-    INNER = 4       # key: index of the split whose training part is cross-validated
+    SEARCH = 3      # key: index of the configuration
+    SAMPLER = 4     # key: index of the split, for adaptive searches
+    INNER = 5       # key: index of the split whose training part is cross-validated
 
 
 def generator(seed, role, *key):

@@ -71,6 +71,12 @@ class SplitSolver(BaseSolver):
     def skip(self, problem, **objective):
         if problem is None and objective["task"] not in self.tasks:
             problem = f"{self.name} does {' and '.join(self.tasks)} only, not {objective['task']}"
+        missing = set(SplitSolver.parameters) - set(self._parameters)
+        if problem is None and missing:
+            problem = (
+                f"the parameters of {self.name} lack {', '.join(sorted(missing))}: begin them with "
+                "**EstimatorSolver.parameters"
+            )
         if problem is None:
             self.set_objective(problem, **objective)
             try:
@@ -107,8 +113,8 @@ class SplitSolver(BaseSolver):
     def _tuner(self):
         return Tuner(
             self.tuning, self.search, self.n_configs, self.inner_folds, self.search_space,
-            self.config, self.splits, self._stratify_by, self.seed, self._has_bench,
-            self._records,
+            self.config, len(self.study), self.splits, self._stratify_by, self.seed,
+            self._has_bench, self._records,
         )
 
     def _records(self, job, batch):

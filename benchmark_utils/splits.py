@@ -36,9 +36,9 @@ def split_sizes(procedure, train_size, test_size, val_size, n_pool):
     Parameters
     ----------
     procedure : str, see `make_splits`
-    train_size : int or "all"
+    train_size : int or "max"
         Training plus validation examples per split. The study set holds
-        round(train_size / (1 − test_size)) examples; with "all", every example
+        round(train_size / (1 − test_size)) examples; with "max", every example
         outside the benchmarking set. For "bootstrap", the size of the study set.
     test_size, val_size : float, fractions of the study set; "bootstrap" has no use for them
     n_pool : int, how many examples there are to draw the study set from
@@ -60,21 +60,23 @@ def split_sizes(procedure, train_size, test_size, val_size, n_pool):
             f"val_size={val_size} must be at least 0 and leave, with test_size={test_size}, "
             "a part of the study set for training"
         )
-    if train_size == "all":
+    if train_size == "max":
         n_study = n_pool
         n_test = round(test_size * n_study)
     elif not isinstance(train_size, (int, np.integer)) or train_size < 2:
-        raise InputError(f"train_size={train_size!r} is neither an integer ≥ 2 nor 'all'")
+        raise InputError(f"train_size={train_size!r} is neither an integer ≥ 2 nor 'max'")
     elif procedure == "bootstrap":
         n_study, n_test = train_size, round(test_size * train_size)
     else:
         n_study = round(train_size / (1 - test_size))
         n_test = n_study - train_size
     if n_study > n_pool:
-        largest = n_pool if procedure == "bootstrap" else int(n_pool * (1 - test_size))
+        largest = n_pool
+        while procedure != "bootstrap" and round(largest / (1 - test_size)) > n_pool:
+            largest -= 1
         raise InputError(
             f"train_size={train_size} needs a study set of {n_study} examples, but only {n_pool} "
-            f"lie outside the benchmarking set; use train_size={largest} or less, or 'all'"
+            f"lie outside the benchmarking set; use train_size={largest} or less, or 'max'"
         )
     if procedure == "bootstrap" and n_study < MIN_BOOTSTRAP:
         raise InputError(
@@ -101,7 +103,7 @@ def split_sizes(procedure, train_size, test_size, val_size, n_pool):
     return Sizes(n_study, n_train, n_val, n_test)
 
 
-def make_splits(procedure, sizes, n_splits, seed, labels=None, classes=None):
+def make_splits(procedure, sizes, n_splits, seed, labels=None, classes=None, fold_seed=None):
     """The splits of one study set.
 
     The first splits do not depend on how many follow.
@@ -120,6 +122,7 @@ def make_splits(procedure, sizes, n_splits, seed, labels=None, classes=None):
     seed : int, the repetition's seed
     labels : array of shape (n_study,), to stratify by; None not to
     classes : names of the classes 0 … C−1, for messages
+    fold_seed : int, seed of the first folds of "repeated_kfold"; None to derive it from `seed`
 
     Returns
     -------
@@ -150,7 +153,7 @@ def make_splits(procedure, sizes, n_splits, seed, labels=None, classes=None):
         return [
             _with_validation(fold_train, fold_test, sizes.val, labels, classes, seed, k)
             for k, (fold_train, fold_test) in enumerate(
-                _folds(sizes.study, n_folds, n_splits, labels, seed)
+                _folds(sizes.study, n_folds, n_splits, labels, seed, fold_seed)
             )
         ]
     if procedure == "mccv":
@@ -164,12 +167,14 @@ def _random_split(sizes, labels, classes, seed, k):
     return _with_validation(rest, test, sizes.val, labels, classes, seed, k)
 
 
-def _folds(n_study, n_folds, n_splits, labels, seed):
+def _folds(n_study, n_folds, n_splits, labels, seed, fold_seed):
     splitter = KFold if labels is None else StratifiedKFold
     for k in range(n_splits):
         repeat, fold = divmod(k, n_folds)
         if fold == 0:
             random_state = integer_seed(seed, Role.SPLITS, repeat)
+            if repeat == 0 and fold_seed is not None:
+                random_state = fold_seed
             folds = list(
                 splitter(n_folds, shuffle=True, random_state=random_state)
                 .split(np.zeros(n_study), labels)

@@ -1,7 +1,7 @@
 """Finished fits, kept on disk so that no fit is made twice.
 
 One file holds the records of one learning algorithm on one draw of the data.
-It is a journal of lines, each with key, checksum and record, to which a run
+It is a journal of lines, each with checksum, key and record, to which a run
 appends while it holds the file's lock: what was finished survives a kill, and
 two processes that want the same fits wait for each other.
 """
@@ -46,7 +46,7 @@ class Store:
         self.n_found = self.n_made = 0
 
     def __enter__(self):
-        self._lines, self._records = {}, {}
+        self._payloads, self._records = {}, {}
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(self._path.with_suffix(".lock"))
@@ -61,14 +61,10 @@ class Store:
             self._lock.release()
 
     def get(self, key):
-        """The record of a key, or None; a damaged one is forgotten with a warning."""
+        """The record of a key, or None."""
+        if key in self._payloads:
+            self._records[key] = pickle.loads(base64.b64decode(self._payloads.pop(key)))
         record = self._records.get(key)
-        if record is None and key in self._lines:
-            record = _decode(self._lines.pop(key))
-            if record is None:
-                self._warn(1)
-            else:
-                self._records[key] = record
         self.n_found += record is not None
         return record
 
@@ -77,44 +73,31 @@ class Store:
         self._records[key] = record
         self.n_made += 1
         if self._path is not None:
-            self._file.write(_encode(key, record))
+            self._file.write(_line(key.encode(), base64.b64encode(pickle.dumps(record))))
 
     def _read(self):
-        if not self._path.exists():
+        content = self._path.read_bytes() if self._path.exists() else b""
+        whole = []
+        for line in content.splitlines(keepends=True):
+            _, key, payload = (*line.rstrip(b"\n").split(b" "), b"", b"", b"")[:3]
+            if line.rstrip(b"\n") + b"\n" == _line(key, payload):
+                self._payloads[key.decode()] = payload
+                whole.append(_line(key, payload))
+        repaired = b"".join(whole)
+        if repaired == content:
             return
-        content = self._path.read_bytes()
-        damaged = 0
-        for line in content.split(b"\n"):
-            key, _, rest = line.partition(b" ")
-            if len(key) == 32 and rest:
-                self._lines[key.decode("ascii", "replace")] = rest
-            elif line:
-                damaged += 1
-        if content and not content.endswith(b"\n"):
-            # A write was cut short: begin the next entry on a line of its own.
-            with open(self._path, "ab") as file:
-                file.write(b"\n")
-        if damaged:
-            self._warn(damaged)
-
-    def _warn(self, n):
-        warnings.warn(
-            f"{n} damaged entry of {self._path}: the fit is made again", RuntimeWarning,
-            stacklevel=3,
-        )
+        # Keep what is whole; only the owner of the lock gets here.
+        temporary = self._path.with_suffix(".repaired")
+        temporary.write_bytes(repaired)
+        temporary.replace(self._path)
+        n_damaged = len(content.splitlines()) - len(whole)
+        if n_damaged:
+            warnings.warn(
+                f"{self._path} had {n_damaged} damaged entries, perhaps of a run that was killed: "
+                "their fits are made again", RuntimeWarning, stacklevel=3,
+            )
 
 
-def _encode(key, record):
-    payload = base64.b64encode(pickle.dumps(record))
-    return b"%s %08x %s\n" % (key.encode(), zlib.crc32(payload), payload)
-
-
-def _decode(text):
-    """The record of a journal line without its key, or None where it is damaged."""
-    checksum, _, payload = text.partition(b" ")
-    try:
-        if int(checksum, 16) != zlib.crc32(payload):
-            return None
-        return pickle.loads(base64.b64decode(payload, validate=True))
-    except (ValueError, pickle.UnpicklingError, EOFError):
-        return None
+def _line(key, payload):
+    entry = key + b" " + payload
+    return b"%08x %s\n" % (zlib.crc32(entry), entry)

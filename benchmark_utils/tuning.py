@@ -4,9 +4,11 @@ Rules of one algorithm ask for the same fits, which the solver makes once
 (`benchmark_utils.store`); they differ in the score by which they choose.
 """
 import json
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from benchmark_utils.errors import InputError
@@ -51,7 +53,7 @@ class Tuner:
     inner_folds : int, folds of the inner cross-validation of `nested`
     space : dict, the search space
     default : dict, the default configuration
-    splits : list of Split; stratify_by : array of shape (n_study,), or None
+    n_study : int; splits : list of Split; stratify_by : array of shape (n_study,), or None
     seed : int, the repetition's seed
     has_bench : bool
     fit : callable (Job, list of (index, config)) -> list of records
@@ -62,8 +64,8 @@ class Tuner:
         When rule, search and data don't go together; says what to change.
     """
 
-    def __init__(self, rule, search, n_configs, inner_folds, space, default, splits, stratify_by,
-                 seed, has_bench, fit):
+    def __init__(self, rule, search, n_configs, inner_folds, space, default, n_study, splits,
+                 stratify_by, seed, has_bench, fit):
         if rule not in RULES:
             raise InputError(f"tuning={rule!r} is none of {', '.join(RULES)}")
         if search not in SEARCHES:
@@ -76,11 +78,16 @@ class Tuner:
             raise InputError("tuning=val needs a validation part: set the objective's val_size")
         if rule == "benchmark" and not has_bench:
             raise InputError("tuning=benchmark needs a benchmarking set, and there is none")
-        if rule == "nested" and inner_folds < 2:
+        if rule == "nested" and not (isinstance(inner_folds, (int, np.integer))
+                                     and inner_folds >= 2):
             raise InputError(f"inner_folds={inner_folds!r} is not an integer ≥ 2")
         self._rule, self._search_name, self._space = RULES[rule], search, space
         self._inner_folds, self._splits, self._stratify_by = inner_folds, splits, stratify_by
-        self._seed, self._has_bench, self._fit = seed, has_bench, fit
+        self._seed, self._fit = seed, fit
+        self.n_study, self.has_bench = n_study, has_bench
+        if rule == "nested":
+            for k, split in enumerate(splits):
+                list(self.inner_jobs(k, split))
         if rule == "default":
             self._configs = [default]
         elif search == "grid":
@@ -94,7 +101,7 @@ class Tuner:
         T, K = len(self._configs), len(self._splits)
         if self._rule is _nested:
             return K * T * (self._inner_folds + 1)
-        return T * K + (T if self._rule is _cv and self._has_bench else 0)
+        return T * K + (T if self._rule is _cv and self.has_bench else 0)
 
     def outcomes(self):
         """What the rule chose, for each split and budget.
@@ -150,22 +157,42 @@ class Tuner:
             scores.append(criterion(results[-1]))
             return scores[-1]
 
-        seed = integer_seed(self._seed, Role.SEARCH, len(self._configs), *key)
+        seed = integer_seed(self._seed, Role.SAMPLER, *key)
         configs = tpe_search(self._space, self._configs, seed, evaluate)
         return configs, results, np.array(scores, float)
 
     def inner_jobs(self, k, split):
-        """Jobs of the inner cross-validation of one split's training and validation part."""
+        """Jobs of the inner cross-validation of one split's training and validation part.
+
+        Folds are of distinct examples: one that a bootstrap drew twice is either
+        trained or tested on.
+        """
         rest = np.concatenate([split.train, split.val])
-        labels = None if self._stratify_by is None else self._stratify_by[rest]
+        distinct = pd.unique(rest)
+        labels = None if self._stratify_by is None else self._stratify_by[distinct]
         folds = (KFold if labels is None else StratifiedKFold)(
             self._inner_folds, shuffle=True, random_state=integer_seed(self._seed, Role.INNER, k),
         )
-        for f, (train, test) in enumerate(folds.split(rest, labels)):
-            yield Job(Split(rest[train], NOTHING, rest[test]), (2, k, f), with_bench=False)
+        try:
+            with warnings.catch_warnings():  # of classes rarer than folds
+                warnings.simplefilter("ignore", UserWarning)
+                parts = list(folds.split(distinct, labels))
+        except ValueError as error:
+            raise InputError(
+                f"inner_folds={self._inner_folds} folds of {len(distinct)} training examples "
+                f"can't be made ({error}): lower it, or raise train_size"
+            ) from error
+        for f, (train, test) in enumerate(parts):
+            train = rest[np.isin(rest, distinct[train])]
+            yield Job(Split(train, NOTHING, distinct[test]), (2, k, f), with_bench=False)
 
-    def choices(self, k, configs, records, scores):
-        """Outcomes of one split, for every budget."""
+    def choices(self, k, configs, records, scores, failures=None):
+        """Outcomes of one split, for every budget.
+
+        `failures`, where choices don't rest on this split's records alone: one
+        record per configuration, that of a fit that failed if one did.
+        """
+        failures = failures or records
         index, ties = best_so_far(scores)
         failed = np.cumsum([record["status"] != "ok" for record in records])
         bench = np.array([_score_of("score_bench")(record) for record in records], float)
@@ -175,7 +202,7 @@ class Tuner:
                 split=k, budget=b + 1, config=chosen,
                 hyperparameters=self._described(configs[chosen]) if chosen >= 0 else "{}",
                 n_ties=n_ties, n_failed_configs=int(failed[b]), score_bench_best=best_bench[b],
-                record=records[chosen] if chosen >= 0 else _first_failure(records),
+                record=records[chosen] if chosen >= 0 else _first_failure(failures[:b + 1]),
             )
 
     def _described(self, config):
@@ -221,20 +248,19 @@ def _cv(tuner):
     configs, results, scores = tuner.search(
         fit, lambda records: np.mean([_score_of("score_test")(r) for r in records])
     )
+    failures = [_first_failure(records) for records in results]
     for k, records in enumerate(zip(*results, strict=True)):
-        yield from tuner.choices(k, configs, records, scores)
+        yield from tuner.choices(k, configs, records, scores, failures)
     # What the search reports is the winner's mean test score; what it delivers,
     # that configuration trained on the whole study set.
-    if tuner._has_bench:
-        n_study = sum(map(len, (tuner._splits[0].train, tuner._splits[0].val,
-                                tuner._splits[0].test)))
-        refit = Job(Split(np.arange(n_study), NOTHING, NOTHING), (1,))
+    if tuner.has_bench:
+        refit = Job(Split(np.arange(tuner.n_study), NOTHING, NOTHING), (1,))
         records = tuner.fit(refit, list(enumerate(configs)))
     else:
         records = [dict(status="ok", message="") for _ in configs]
     records = [record | {"score_test": score} if record["status"] == "ok" else record
                for record, score in zip(records, scores, strict=True)]
-    yield from tuner.choices(-1, configs, records, scores)
+    yield from tuner.choices(-1, configs, records, scores, failures)
 
 
 def _nested(tuner):
@@ -251,10 +277,13 @@ def _nested(tuner):
         refit = Job(Split(rest, NOTHING, job.split.test), job.seed_key, with_outer=job.with_outer)
         winners = sorted(set(best_so_far(scores)[0].tolist()) - {-1})
         refitted = tuner.fit(refit, [(i, configs[i]) for i in winners]) if winners else []
-        records = [_first_failure(records) for records in results]
+        failures = [_first_failure(records) for records in results]
+        records = list(failures)
         for i, record in zip(winners, refitted, strict=True):
             records[i] = record
-        yield from tuner.choices(k, configs, records, scores)
+        # The other configurations weren't refitted, so the best one isn't known.
+        for outcome in tuner.choices(k, configs, records, scores, failures):
+            yield outcome | {"score_bench_best": np.nan}
 
 
 RULES = {
@@ -273,5 +302,5 @@ def _score_of(column):
 
 
 def _first_failure(records):
-    failed = [r for r in records if r["status"] != "ok"]
-    return failed[0] if failed else dict(status="ok", message="")
+    failed = (record for record in records if record["status"] != "ok")
+    return next(failed, dict(status="ok", message=""))

@@ -18,7 +18,8 @@ class Dataset(PopulationDataset):
 
     The task of the grid-search experiment on the optimism of the best score:
     the study set of repetition r is drawn from seed 1000 + r (signal) or r
-    (noise), whatever Benchopt's ``--seed``.
+    (noise), and its first folds are shuffled by seed r, whatever Benchopt's
+    ``--seed``.
     """
     name = "gaussian"
     parameters = {"labels": ["signal"]}
@@ -36,6 +37,9 @@ class _Gaussian(Population):
             "classification", [0, 1], N_POOL, N_BENCH, f"{what} in {N_FEATURES} dimensions"
         )
         self._is_noise = is_noise
+
+    def fold_seed(self, repetition):
+        return repetition
 
     def draw(self, seed, repetition, n_study, n_outer):
         outer_rng = generator(seed, Role.POPULATION)

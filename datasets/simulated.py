@@ -35,6 +35,8 @@ class Dataset(PopulationDataset):
         families = ("linear", "interactions", "nonlinear", "classification")
         if self.family not in families:
             raise InputError(f"family={self.family!r} is none of {', '.join(families)}")
+        if self.noise < 0:
+            raise InputError(f"noise={self.noise} is negative")
         if self.n_features < 1:
             raise InputError(f"n_features={self.n_features} is not at least 1")
         if not 0 <= self.n_bench < self.n_samples:

@@ -15,7 +15,7 @@ class Plot(BasePlot):
         traces, K = [], None
         for learner, summary in learners(df, dataset, setting).items():
             gain = summary.gain
-            if gain is None:
+            if gain is None or not np.isfinite(gain.correlation):
                 continue
             K = int(gain.n_splits[-1])
             traces.append({

@@ -18,7 +18,7 @@ class Plot(BasePlot):
             "title": "\n".join([
                 views.heading(dataset, setting), *notes(df, dataset, setting)
             ]),
-            "columns": list(table(df, dataset, setting).columns),
+            "columns": list(table(df, dataset, setting).columns) or ["learner"],
             "default_order_column": "test",
             "default_order_ascending": False,
         }

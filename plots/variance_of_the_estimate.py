@@ -20,10 +20,14 @@ class Plot(BasePlot):
             return []
         gain, n_test = summary.gain, summary.n_test
         multiple = np.geomspace(1, gain.n_chunks, 30)
-        sizes = (multiple * n_test).tolist()
         single = single_split_variance(multiple, gain.chunk_variance, gain.chunk_covariance)
+        # A negative covariance, by chance, can make the last ones negative; the axis is a log one.
+        positive = single > 0
+        if not positive.any():
+            return []
+        sizes = (multiple * n_test).tolist()
         traces = [{
-            "x": sizes, "y": np.where(single > 0, single, np.nan).tolist(),
+            "x": (multiple * n_test)[positive].tolist(), "y": single[positive].tolist(),
             "label": "one split, m test examples", **self.get_style(learner),
         }]
         for K, level in zip(gain.n_splits.tolist(), gain.variance.tolist(), strict=True):

@@ -14,6 +14,8 @@ class Plot(BasePlot):
         traces = []
         for algorithm in algorithms(df, dataset, setting):
             _, by_budget = gap_of(df, dataset, setting, algorithm)
+            if not by_budget.n_runs.all():
+                continue
             traces += views.with_band(
                 by_budget.budgets, by_budget.p_win, by_budget.p_win_low, by_budget.p_win_high,
                 algorithm, self.get_style(algorithm),

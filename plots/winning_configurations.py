@@ -21,7 +21,7 @@ class Plot(BasePlot):
         for name, of in won.groupby("hyperparameter", sort=True):
             label = f"{name} (typically {typical(of['value'])})"
             boxes.append({
-                "x": [label], "y": [of["position"].tolist()], "label": label,
+                "x": [label], "y": [views.numbers(of["position"].astype(float))], "label": label,
                 "color": views.pale(self.get_style(name)["color"]),
             })
         if not boxes:

@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn.model_selection import StratifiedKFold
 
-# The two classes, as the issue writes them.
+from benchmark_utils.splits import Sizes, make_splits
+
+# The two classes, as datasets/gaussian.py describes them.
 Z = np.random.default_rng(0).standard_normal((10, 10))
 A = 0.3 * Z
 MEANS = np.zeros(10), np.array([0.6, 0, 0, 0, 0, 0, 0, 0, 0, 0])
@@ -114,3 +117,17 @@ def test_unknown_labels(component):
     data = component("dataset", "gaussian", labels="random").get_data()
     assert data["population"] is None
     assert data["problem"] == "labels='random' is neither signal nor noise"
+
+
+def test_first_folds_are_shuffled_by_the_repetition(component):
+    # As the experiment was published: StratifiedKFold(5, shuffle=True, random_state=r).
+    population = component("dataset", "gaussian").get_population()
+    study = population.draw(7, 3, 200, 0).study
+    splits = make_splits(
+        "repeated_kfold", Sizes(200, 160, 0, 40), 10, 7, study.y,
+        fold_seed=population.fold_seed(3),
+    )
+    folds = StratifiedKFold(5, shuffle=True, random_state=3).split(study.X, study.y)
+    for split, (train, test) in zip(splits, folds, strict=False):
+        assert split.train.tolist() == train.tolist() and split.test.tolist() == test.tolist()
+    assert splits[5].test.tolist() != splits[0].test.tolist()

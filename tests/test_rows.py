@@ -142,7 +142,7 @@ class TestPoolShare:
     def test_of_a_bootstrap_whose_seeds_share_the_study_set_on_purpose(self, solve):
         X = np.random.default_rng(0).integers(2, size=(150, 2))
         rows = solve(
-            pool(X, [0, 1] * 75), First.get_instance(), train_size="all", n_splits=3,
+            pool(X, [0, 1] * 75), First.get_instance(), train_size="max", n_splits=3,
             procedure="bootstrap",
         )
         assert rows["pool_share"].isna().all()
@@ -160,7 +160,7 @@ class TestDuplicates:
         """Rows' counts, and those by definition: test examples that equal a fitted one."""
         solver = First.get_instance()
         rows = solve(
-            pool(X, y), solver, train_size="all", test_size=0.3, n_splits=30, stratify=False,
+            pool(X, y), solver, train_size="max", test_size=0.3, n_splits=30, stratify=False,
             **parameters,
         )
         study = solver.study
@@ -200,7 +200,7 @@ class TestDuplicates:
     def test_missing_values_are_equal(self, solve):
         table = pd.DataFrame({"a": [*range(8), 0, 0], "b": [np.nan, *range(7), np.nan, 5.0]})
         solver = First.get_instance()
-        rows = solve(pool(table, self.labels), solver, train_size="all", test_size=0.3,
+        rows = solve(pool(table, self.labels), solver, train_size="max", test_size=0.3,
                      n_splits=30, stratify=False)
         apart = []
         for split in solver.splits:
@@ -227,7 +227,7 @@ class TestDuplicates:
             def fit(self, train, val, config, seed):
                 return lambda X: np.zeros(len(X), int)
 
-        rows = solve(pool(X, self.labels), Constant.get_instance(), train_size="all",
+        rows = solve(pool(X, self.labels), Constant.get_instance(), train_size="max",
                      test_size=0.3, n_splits=30, stratify=False)
         assert set(rows["n_duplicates"]) == {0, 1}
 
@@ -249,5 +249,5 @@ class TestDuplicates:
                 return lambda X: np.zeros(len(X.names), int)
 
         rows = solve(pool(View(np.zeros(50)), [0, 1] * 25), Constant.get_instance(),
-                     train_size="all", n_splits=3)
+                     train_size="max", n_splits=3)
         assert (rows["status"] == "ok").all() and (rows["n_duplicates"] == 0).all()

@@ -279,7 +279,7 @@ class TestEstimatorSolver:
 
         solver = Tree.get_instance()
         rows = solve(
-            class_pool([0] * 25 + [1] + [2] * 24), solver, train_size="all", test_size=0.4,
+            class_pool([0] * 25 + [1] + [2] * 24), solver, train_size="max", test_size=0.4,
             n_splits=12, stratify=False,
         )
         assert (rows["status"] == "ok").all()
@@ -296,7 +296,7 @@ class TestEstimatorSolver:
 
     def test_one_class_only_in_the_training_part(self, solve):
         rows = solve(
-            class_pool([0] * 29 + [1]), Linear.get_instance(), train_size="all", test_size=0.5,
+            class_pool([0] * 29 + [1]), Linear.get_instance(), train_size="max", test_size=0.5,
             n_splits=8, stratify=False,
         )
         # Logistic regression can't be fitted to one class; the row says so.
@@ -312,7 +312,7 @@ class TestEstimatorSolver:
         table.loc[3, "number"] = np.nan
         y = (table["kind"] == "x").astype(int)
         rows = solve(
-            class_pool(y, X=table), Linear.get_instance(), train_size="all", n_splits=5
+            class_pool(y, X=table), Linear.get_instance(), train_size="max", n_splits=5
         )
         assert (rows["status"] == "ok").all()
         assert (rows["score_test"] == 1).all()
@@ -333,7 +333,7 @@ class TestEstimatorSolver:
 
         y = np.arange(50.0)
         population = PoolPopulation(pd.DataFrame({"a": y**2}), y, "regression", 0, "made up")
-        rows = solve(population, Means.get_instance(), train_size="all", n_splits=5)
+        rows = solve(population, Means.get_instance(), train_size="max", n_splits=5)
         assert (rows["status"] == "ok").all()
         # Standardised by the training part's own mean, which differs between splits.
         assert len({mean for mean, _ in Means.fitted}) == 5

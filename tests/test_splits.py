@@ -45,14 +45,14 @@ class TestSizes:
         assert split_sizes("mccv", train_size, test_size, val_size, 5000) == expected
 
     def test_all(self):
-        assert split_sizes("mccv", "all", 0.2, 0.0, 500) == Sizes(500, 400, 0, 100)
+        assert split_sizes("mccv", "max", 0.2, 0.0, 500) == Sizes(500, 400, 0, 100)
         # 0.3 · 101 = 30.3, 0.2 · 101 = 20.2
-        assert split_sizes("mccv", "all", 0.3, 0.2, 101) == Sizes(101, 51, 20, 30)
+        assert split_sizes("mccv", "max", 0.3, 0.2, 101) == Sizes(101, 51, 20, 30)
 
     def test_bootstrap(self):
         # As many training examples as study examples; 1/e is left on average, half for each part.
         assert split_sizes("bootstrap", 100, 0.2, 0.0, 5000) == Sizes(100, 100, 18, 18)
-        assert split_sizes("bootstrap", "all", 0.2, 0.0, 1000) == Sizes(1000, 1000, 184, 184)
+        assert split_sizes("bootstrap", "max", 0.2, 0.0, 1000) == Sizes(1000, 1000, 184, 184)
 
     @every_procedure
     def test_train_size_keeps_its_meaning_for_every_rounding(self, procedure):
@@ -89,7 +89,7 @@ class TestSizesThatCannotBe:
         with pytest.raises(InputError, match=r"test_size=0.2 .* leaves 1 test example"):
             split_sizes("mccv", 4, 0.2, 0.0, 1000)
         with pytest.raises(InputError, match=r"test_size=0.1 .* leaves 1 test example"):
-            split_sizes("mccv", "all", 0.1, 0.0, 12)
+            split_sizes("mccv", "max", 0.1, 0.0, 12)
 
     def test_no_validation_example(self):
         # 0.01 · 25 = 0.25

@@ -81,8 +81,9 @@ class Fits:
 
 def tuner(rule, fit, n_configs=4, search="random", splits=SPLITS, space=SPACE, default=None,
           inner_folds=3, stratify_by=None, has_bench=True, seed=0):
-    return Tuner(rule, search, n_configs, inner_folds, space, default or {"C": 1.0}, splits,
-                 stratify_by, seed, has_bench, fit)
+    n_study = 1 + max(part.max() for s in splits for part in (s.train, s.val, s.test) if len(part))
+    return Tuner(rule, search, n_configs, inner_folds, space, default or {"C": 1.0}, n_study,
+                 splits, stratify_by, seed, has_bench, fit)
 
 
 def choices(outcomes, split):

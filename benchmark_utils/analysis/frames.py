@@ -16,10 +16,31 @@ NAMES = {
 }
 #: parameters that a label leaves out
 IGNORED = {
-    "algorithm": {"p_solver_tuning", "p_solver_n_configs", "p_solver_inner_folds"},
+    "algorithm": {"p_solver_tuning", "p_solver_n_configs"},
 }
 
 
+def memoised(function):
+    """Remember the results of function(frame, *args) for as long as the frame lives.
+
+    Benchopt calls every plot once per combination of its options, all with the same frame.
+    """
+    memory = {}
+
+    @wraps(function)
+    def wrapper(frame, *args):
+        key = id(frame)
+        if key not in memory:
+            memory[key] = {}
+            weakref.finalize(frame, memory.pop, key, None)
+        if args not in memory[key]:
+            memory[key][args] = function(frame, *args)
+        return memory[key][args]
+
+    return wrapper
+
+
+@memoised
 def tidy(results):
     """Rows of the objective with short labels.
 
@@ -49,6 +70,7 @@ def tidy(results):
     return rows
 
 
+@memoised
 def labels(results, component):
     """Short labels: the name with only those parameters that differ within the results.
 
@@ -87,7 +109,8 @@ def _as_text(value):
     # Beside a solver without the parameter, integers are saved as floats and None as NaN.
     if value is None or value != value:
         return "None"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    is_whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if is_whole else value)
 
 
 def select(rows, **labels):
@@ -121,23 +144,3 @@ def outer_matrix(rows):
     chunks = dict(zip(with_outer["seed"], with_outer["outer_deltas"], strict=True))
     n_chunks = min((len(c) for c in chunks.values()), default=0)
     return np.array([chunks.get(seed, [np.nan] * n_chunks)[:n_chunks] for seed in seeds], float)
-
-
-def memoised(function):
-    """Remember the results of function(frame, *args) for as long as the frame lives.
-
-    Benchopt calls every plot once per combination of its options, all with the same frame.
-    """
-    memory = {}
-
-    @wraps(function)
-    def wrapper(frame, *args):
-        key = id(frame)
-        if key not in memory:
-            memory[key] = {}
-            weakref.finalize(frame, memory.pop, key, None)
-        if args not in memory[key]:
-            memory[key][args] = function(frame, *args)
-        return memory[key][args]
-
-    return wrapper

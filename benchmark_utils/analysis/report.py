@@ -61,6 +61,9 @@ def main(arguments=None):
     if not path.is_file():
         print(f"There is no result file {path}.", file=sys.stderr)
         return 1
+    if path.suffix != ".parquet":
+        print(f"{path} is not one of Benchopt's parquet files.", file=sys.stderr)
+        return 1
     results = read_results(path)
 
     chosen = []

@@ -45,10 +45,9 @@ def runs(results, dataset, setting):
 
 
 def algorithms(results, dataset, setting):
-    """Labels of the algorithms with runs under both the val and the test rule."""
-    of = runs(results, dataset, setting)
-    rules = of.groupby("algorithm", observed=True, sort=False)["tuning"].agg(set)
-    return [name for name, has in rules.items() if {"val", "test"} <= has]
+    """Labels of the algorithms with comparable runs under both the val and the test rule."""
+    names = dict.fromkeys(runs(results, dataset, setting)["algorithm"])
+    return [name for name in names if len(_largest(results, dataset, setting, name))]
 
 
 @memoised
@@ -78,10 +77,11 @@ def gap_of(results, dataset, setting, algorithm):
 def per_run(results, dataset, setting, algorithm):
     """Test scores of the val-tuned and of the test-tuned configuration, two Series by seed."""
     val, test = (
-        _by_seed_and_budget(results, dataset, setting, algorithm, rule).iloc[:, -1]
+        _by_seed_and_budget(results, dataset, setting, algorithm, rule)
         for rule in ("val", "test")
     )
-    return val.align(test, join="inner")
+    val, test = val.align(test, join="inner")
+    return val.iloc[:, -1], test.iloc[:, -1]
 
 
 @memoised
@@ -258,7 +258,7 @@ def winners_table(results, dataset, setting):
     for algorithm, rule in searched.itertuples(index=False):
         won = winners(results, dataset, setting, algorithm, rule)
         for name, part in won.groupby("hyperparameter", sort=True):
-            position = part["position"]
+            position = part["position"].astype(float)
             low, middle, high = position.quantile([0.25, 0.5, 0.75])
             table_rows.append({
                 "algorithm": algorithm, "rule": rule, "hyperparameter": name,
@@ -279,11 +279,16 @@ def typical(values):
 
 
 def _largest(results, dataset, setting, algorithm):
-    """Runs, on splits, of one algorithm's largest val and test searches of one size."""
+    """Runs of one algorithm's largest val and test searches of one size; where there is none of
+    one size, those of nested searches at the budgets that both have."""
     of = runs(results, dataset, setting)
     of = of[(of["algorithm"] == algorithm) & of["tuning"].isin(["val", "test"])]
     sizes = of.groupby("n_configs")["tuning"].nunique()
-    return of[of["n_configs"] == sizes[sizes == 2].index.max()]
+    if (sizes == 2).any():
+        return of[of["n_configs"] == sizes[sizes == 2].index.max()]
+    if of["tuning"].nunique() < 2 or of["search"].eq("grid").any():
+        return of.iloc[:0]
+    return of[of["n_configs"] == of.groupby("tuning")["n_configs"].transform("max")]
 
 
 def _by_seed_and_budget(results, dataset, setting, algorithm, rule, column="score_test"):
