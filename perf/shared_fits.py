@@ -10,6 +10,7 @@
 Run by hand from the repository root: python perf/shared_fits.py
 """
 import os
+import re
 import resource
 import statistics
 import subprocess
@@ -81,8 +82,8 @@ def cost_of_the_store(n_splits, n_seeds):
         _, seconds = benchopt(folder, "ridge", n_splits, "simulated", n_seeds)
         seconds -= base
         entries = [
-            (path, line[:32].decode())
-            for path in Path(folder).rglob("*.journal") for line in path.read_bytes().splitlines()
+            (path, key) for path in Path(folder).rglob("*.journal")
+            for key in re.findall(r"\b[0-9a-f]{32}\b", path.read_text("ascii"))
         ]
         copies = {path: path.with_suffix(".copy") for path, _ in entries}
         written, read = [], []
