@@ -14,11 +14,12 @@ class Plot(BasePlot):
         return views.table_cells(table(df, dataset, setting))
 
     def get_metadata(self, df, dataset, setting):
+        columns = list(table(df, dataset, setting).columns) or ["learner"]
         return {
             "title": "\n".join([
                 views.heading(dataset, setting), *notes(df, dataset, setting)
             ]),
-            "columns": list(table(df, dataset, setting).columns) or ["learner"],
-            "default_order_column": "test",
+            "columns": columns,
+            "default_order_column": "test" if "test" in columns else 0,
             "default_order_ascending": False,
         }
