@@ -14,8 +14,9 @@ class Solver(EstimatorSolver):
     parameters = {**EstimatorSolver.parameters, "alpha": [0.01], "l1_ratio": [0.5]}
     # 3. What a search tries, as scipy.stats distributions or lists.
     search_space = {"alpha": loguniform(1e-4, 1), "l1_ratio": uniform(0, 1)}
-    # What must be installed beyond requirements.txt goes to `requirements`, e.g. ["pip::lightgbm"];
-    # an algorithm for one kind of task only says so with, e.g., tasks = ("regression",).
+    # What must be installed beyond requirements.txt goes to `requirements`, e.g. ["pip::lightgbm"],
+    # and is imported inside `with safe_import_context() as import_ctx:` (from benchopt). An
+    # algorithm for one kind of task only says so with, e.g., tasks = ("regression",).
 
     # 4. An unfitted estimator for the task ("regression" or "classification"), this
     #    configuration and this seed, the only source of randomness.
