@@ -18,7 +18,10 @@ class Objective(BaseObjective):
     """
     name = "Score trust"
     min_benchopt_version = "1.10"
-    requirements = ["pip::scikit-learn", "pip::scipy", "pip::jinja2"]
+    requirements = [
+        "pip::scikit-learn", "pip::scipy", "pip::optuna", "pip::filelock", "pip::tqdm",
+        "pip::jinja2",
+    ]
     sampling_strategy = "run_once"
 
     parameters = {
