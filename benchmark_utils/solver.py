@@ -129,14 +129,16 @@ class SplitSolver(BaseSolver):
             )
             record = self._store.get(key)
             if record is None:
-                record = self._make_record(job, config, seed)
-                self._store.put(key, record)
+                record, is_lasting = self._make_record(job, config, seed)
+                if is_lasting:
+                    self._store.put(key, record)
             self._progress.step(job, i)
             records.append(record)
         return records
 
     def _make_record(self, job, config, seed):
-        split, record = job.split, dict(status="ok", message="")
+        """One fit's record, and whether it would be the same the next time."""
+        split, record, is_lasting = job.split, dict(status="ok", message=""), True
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
             started = time.perf_counter()
@@ -148,10 +150,11 @@ class SplitSolver(BaseSolver):
                 record = dict(status="diverged", message=str(error))
             except Exception as error:
                 record = dict(status="failed", message=f"{type(error).__name__}: {error}")
+                is_lasting = not isinstance(error, (MemoryError, ImportError, OSError))
         if not record["message"] and caught:
             first = caught[0]
             record["message"] = f"{first.category.__name__}: {first.message}"
-        return record
+        return record, is_lasting
 
     def _store_path(self):
         benchmark = get_running_benchmark()

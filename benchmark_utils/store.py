@@ -8,11 +8,14 @@ two processes that want the same fits wait for each other.
 import base64
 import hashlib
 import pickle
+import sys
 import warnings
 import zlib
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
+
+WAIT_SECONDS = 10
 
 
 def entry_key(*parts):
@@ -50,7 +53,12 @@ class Store:
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(self._path.with_suffix(".lock"))
-            self._lock.acquire()
+            try:
+                self._lock.acquire(timeout=WAIT_SECONDS)
+            except Timeout:
+                print(f"waiting for another process that makes the same fits ({self._path})",
+                      file=sys.stderr)
+                self._lock.acquire()
             self._read()
             self._file = open(self._path, "ab", buffering=0)
         return self

@@ -196,11 +196,12 @@ class Tuner:
         index, ties = best_so_far(scores)
         failed = np.cumsum([record["status"] != "ok" for record in records])
         bench = np.array([_score_of("score_bench")(record) for record in records], float)
-        best_bench = np.fmax.accumulate(bench)
+        best_bench = np.fmax.accumulate(bench).tolist()
+        described = {i: self._described(configs[i]) for i in set(index.tolist()) - {-1}}
         for b, (chosen, n_ties) in enumerate(zip(index.tolist(), ties.tolist(), strict=True)):
             yield dict(
                 split=k, budget=b + 1, config=chosen,
-                hyperparameters=self._described(configs[chosen]) if chosen >= 0 else "{}",
+                hyperparameters=described.get(chosen, "{}"),
                 n_ties=n_ties, n_failed_configs=int(failed[b]), score_bench_best=best_bench[b],
                 record=records[chosen] if chosen >= 0 else _first_failure(failures[:b + 1]),
             )

@@ -381,3 +381,20 @@ class TestSolversOfTheBenchmark:
         for population in (REGRESSION, CLASSES):
             rows = solve(population, template.get_instance(), train_size=40, n_splits=3)
             assert (rows["status"] == "ok").all(), rows["message"].tolist()
+
+
+class TestFailuresInTheStore:
+    @pytest.mark.parametrize("error, is_tried_again", [
+        (MemoryError("full"), True), (OSError("no space"), True), (ImportError("absent"), True),
+        (ValueError("singular"), False),
+    ])
+    def test_what_the_machine_caused_is_tried_again(
+        self, solve, tmp_path, monkeypatch, error, is_tried_again
+    ):
+        monkeypatch.setattr(Mean, "_store_path", lambda self: tmp_path / "fits.journal")
+        first = solve(REGRESSION, failing({2}, error), **SIZES)
+        assert (first["status"] == "failed").tolist() == [k == 2 for k in range(10)]
+        again = Mean.get_instance()
+        second = solve(REGRESSION, again, **SIZES)
+        assert len(getattr(again, "calls", ())) == is_tried_again
+        assert (second["status"] == "ok").all() == is_tried_again

@@ -1,11 +1,14 @@
 import subprocess
 import sys
+import threading
+import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmark_utils import store as store_module
 from benchmark_utils.store import Store, entry_key
 
 ROOT = Path(__file__).parents[1]
@@ -227,3 +230,17 @@ class TestKeys:
         assert entry_key(1, 23) != entry_key(12, 3) != entry_key(123)
         assert entry_key(np.arange(2), np.arange(2, 4)) != entry_key(np.arange(4))
         assert entry_key(np.arange(4), np.arange(0)) != entry_key(np.arange(0), np.arange(4))
+
+
+def test_says_that_it_waits(path, monkeypatch, capsys):
+    monkeypatch.setattr(store_module, "WAIT_SECONDS", 0.05)
+    with Store(path):
+        other = threading.Thread(target=lambda: Store(path).__enter__().__exit__())
+        other.start()
+        deadline = time.monotonic() + 20
+        printed = ""
+        while "waiting for another process" not in printed and time.monotonic() < deadline:
+            time.sleep(0.05)
+            printed += capsys.readouterr().err
+    other.join(20)
+    assert str(path) in printed and not other.is_alive()

@@ -148,8 +148,8 @@ def reported_and_true(results, dataset, setting, algorithm, rule):
     score for `test`, the best mean test score for `cv` and the mean outer score
     for `nested`. The true one is the benchmark score of the chosen predictor;
     for `cv` and `nested`, of the configuration that `cv` chose, refitted on the
-    whole study set (where `cv` wasn't run, `nested` is held against its own
-    predictors).
+    whole study set (where `cv` wasn't run with as many, `nested` is held against
+    its own predictors).
 
     Returns
     -------
@@ -170,7 +170,8 @@ def reported_and_true(results, dataset, setting, algorithm, rule):
             budget = size_rows["budget"].iloc[0]
             same = refits[refits["budget"] == budget]
             same = same[same["n_configs"] == _matching(same, size_rows["n_configs"].iloc[0])]
-            true = same.set_index("seed")[["score_bench", "score_bench_best"]]
+            if len(same):
+                true = same.set_index("seed")[["score_bench", "score_bench_best"]]
         curves[n_configs] = pd.DataFrame({
             "reported": reported, "true": true["score_bench"].reindex(reported.index),
             "best": true["score_bench_best"].reindex(reported.index),
