@@ -67,7 +67,11 @@ def make_rows(outcomes, splits, study, population, is_bootstrap):
             "status": record["status"], "message": record["message"],
             "task": task, "data": population.description,
         }
-        rows.append(row)
+        # Benchopt pickles each row twice, and NumPy's numbers take ten times as long as Python's.
+        rows.append({
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in row.items()
+        })
     return rows
 
 

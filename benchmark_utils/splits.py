@@ -2,7 +2,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+from sklearn.model_selection import (
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
 
 from benchmark_utils.errors import InputError
 from benchmark_utils.seeds import Role, generator, integer_seed
@@ -198,11 +203,12 @@ def _with_validation(rest, test, n_val, labels, classes, seed, k):
 
 def _cut(index, n_second, labels, classes, seed, *key):
     labels = None if labels is None else labels[index]
+    splitter = (ShuffleSplit if labels is None else StratifiedShuffleSplit)(
+        1, test_size=n_second, random_state=integer_seed(seed, Role.SPLITS, *key),
+    )
     try:
-        return train_test_split(
-            index, test_size=n_second, stratify=labels,
-            random_state=integer_seed(seed, Role.SPLITS, *key),
-        )
+        first, second = next(splitter.split(index, labels))
+        return index[first], index[second]
     except ValueError as error:
         codes, counts = np.unique(labels, return_counts=True)
         rarest = codes[counts.argmin()]
