@@ -4,10 +4,13 @@
   same scores with scikit-learn, split by split.
 - The layout "one Benchopt repetition per split".
 
-Times are beyond Benchopt's own start-up, which is measured by a run of one split and subtracted.
+Times leave out Benchopt's start-up: runs are made in this process, after a first one.
 Run by hand from the repository root: python perf/split_loop.py
 """
+import contextlib
+import io
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -46,27 +49,48 @@ def bare_loop(make_estimator, n_seeds, n_splits):
                 ((y[outer] - model.predict(X[outer])) ** 2).reshape(194, N_TEST).mean(axis=1)
 
 
-def benchopt(solver, n_seeds, n_splits, data="simulated", train_size=1000):
-    """Seconds and peak memory in MB of one uncached `benchopt run`."""
+def arguments(solver, n_seeds, n_splits):
+    return dict(
+        dataset_names=["simulated"], solver_names=[solver],
+        objective_filters=[f"score trust[train_size=1000,n_splits={n_splits}]"],
+        n_repetitions=n_seeds, plot_result=False, show_progress=False,
+    )
+
+
+def benchopt(solver, n_seeds, n_splits):
+    """Seconds of one uncached run, in this process, imports done."""
+    shutil.rmtree(FOLDER / "cache", ignore_errors=True)
+    output = FOLDER / "results.parquet"
+    output.unlink(missing_ok=True)
+    started = time.perf_counter()
+    with contextlib.redirect_stdout(io.StringIO()):
+        run_benchmark(
+            str(ROOT), output_file=str(output), **arguments(solver, n_seeds, n_splits)
+        )
+    return time.perf_counter() - started
+
+
+def peak_memory(solver, n_seeds, n_splits):
+    """MB of one uncached run in a process of its own."""
+    code = "from benchopt.runner import run_benchmark as r; r({!r}, output_file={!r}, **{!r})"
     with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "benchopt.yml"
-        config.write_text(f"cache: {folder}/cache\n")
-        started = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, "-m", "benchopt", "run", str(ROOT), "-d", data, "-s", solver,
-             "-o", f"score trust[train_size={train_size},n_splits={n_splits}]",
-             "-r", str(n_seeds), "--no-plot", "--output", f"{folder}/results.parquet"],
-            env={**os.environ, "BENCHOPT_CONFIG": str(config)},
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder,
+            [sys.executable, "-c", code.format(
+                str(ROOT), f"{folder}/results.parquet", arguments(solver, n_seeds, n_splits)
+            )],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(folder),
         )
         _, status, usage = os.wait4(process.pid, 0)
-        if status:
-            raise RuntimeError(f"benchopt run of {solver} failed")
-        return time.perf_counter() - started, usage.ru_maxrss / 1024
+    if status:
+        raise RuntimeError(f"the run of {solver} failed")
+    return usage.ru_maxrss / 1024
 
 
-def start_up():
-    return benchopt("ridge", 1, 1, "simulated[n_samples=2000,n_bench=1000]", 40)[0]
+def environment(folder):
+    config = Path(folder) / "benchopt.yml"
+    config.write_text(f"cache: {folder}/cache\n")
+    config.chmod(0o600)
+    return {**os.environ, "BENCHOPT_CONFIG": str(config)}
 
 
 def timed(function, *arguments):
@@ -77,31 +101,39 @@ def timed(function, *arguments):
 
 
 def compare(name, make_estimator, n_seeds, n_splits, repeats):
-    ours, bare, base = [], [], []
+    ours, bare = [], []
     for _ in range(repeats):
-        base.append(start_up())
-        ours.append(benchopt(name, n_seeds, n_splits)[0])
+        ours.append(benchopt(name, n_seeds, n_splits))
         bare.append(timed(bare_loop, make_estimator, n_seeds, n_splits))
-    base = statistics.median(base)
-    ours, bare = statistics.median(ours) - base, statistics.median(bare)
-    print(f"{name}, {n_seeds} seeds x {n_splits} splits: {ours:.2f} s beyond the start-up of "
-          f"{base:.2f} s; bare loop {bare:.2f} s; ratio {ours / bare:.2f}")
-    return ours / (n_seeds * n_splits), base
+    ours, bare = statistics.median(ours), statistics.median(bare)
+    print(f"{name}, {n_seeds} seeds x {n_splits} splits: {ours:.2f} s, bare loop {bare:.2f} s; "
+          f"ratio {ours / bare:.2f}")
+
+
+def compare_layouts(n_seeds, n_splits, n_repetitions, repeats):
+    looped, repeated = [], []
+    for _ in range(repeats):
+        looped.append(benchopt("ridge", n_seeds, n_splits) / (n_seeds * n_splits))
+        repeated.append(benchopt("ridge", n_repetitions, 1) / n_repetitions)
+    looped, repeated = 1000 * statistics.median(looped), 1000 * statistics.median(repeated)
+    print(f"one Benchopt repetition per split: {repeated:.1f} ms a split, here {looped:.2f} ms; "
+          f"ratio {repeated / looped:.1f}")
 
 
 def main():
-    per_split, base = compare("ridge", lambda k: Ridge(), 3, 100, repeats=7)
+    benchopt("ridge", 1, 1)
+    compare("ridge", lambda k: Ridge(), 3, 100, repeats=7)
     compare("extra_trees", lambda k: ExtraTreesRegressor(random_state=k), 1, 10, repeats=3)
-
-    n = 60
-    seconds = [(benchopt("ridge", n, 1)[0] - base) / n for _ in range(3)]
-    layout = statistics.median(seconds)
-    print(f"one Benchopt repetition per split: {1000 * layout:.1f} ms a split, here "
-          f"{1000 * per_split:.2f} ms; ratio {layout / per_split:.1f}")
-
-    few, many = (statistics.median(benchopt("ridge", 1, k)[1] for _ in range(3)) for k in (20, 200))
+    compare_layouts(3, 100, 60, repeats=5)
+    few, many = (statistics.median(peak_memory("ridge", 1, k) for _ in range(3)) for k in (20, 200))
     print(f"peak memory: K = 20 {few:.0f} MB, K = 200 {many:.0f} MB; {many - few:+.0f} MB")
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as folder:
+        FOLDER = Path(folder)
+        os.environ.update(environment(folder))
+        # Benchopt reads its configuration when it is imported.
+        from benchopt.runner import run_benchmark
+
+        main()
