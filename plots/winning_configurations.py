@@ -4,7 +4,9 @@ from matplotlib.colors import to_rgba
 from benchmark_utils.analysis import views
 from benchmark_utils.analysis.searches import typical, winners
 
-RULES = ["val", "test", "cv", "nested", "benchmark", "memorise"]
+
+def rules(results):
+    return [r for r in dict.fromkeys(results["p_solver_tuning"]) if r != "default"] or ["none"]
 
 
 class Plot(BasePlot):
@@ -12,7 +14,7 @@ class Plot(BasePlot):
     name = "Winning configurations"
     type = "boxplot"
     options = {
-        **views.DATA_OPTIONS, "algorithm": views.options_of_algorithms(set()), "rule": RULES,
+        **views.DATA_OPTIONS, "algorithm": views.options_of_algorithms(set()), "rule": rules,
     }
 
     def plot(self, df, dataset, setting, algorithm, rule):
