@@ -6,6 +6,7 @@ Rules of one algorithm ask for the same fits, which the solver makes once
 import json
 import warnings
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -81,7 +82,8 @@ class Tuner:
         if rule == "nested" and not (isinstance(inner_folds, (int, np.integer))
                                      and inner_folds >= 2):
             raise InputError(f"inner_folds={inner_folds!r} is not an integer ≥ 2")
-        self._rule, self._search_name, self._space = RULES[rule], search, space
+        self._rule, self._is_search = RULES[rule], rule != "default"
+        self._search_name, self._space = search, space
         self._inner_folds, self._splits, self._stratify_by = inner_folds, splits, stratify_by
         self._seed, self._fit = seed, fit
         self.n_study, self.has_bench = n_study, has_bench
@@ -210,35 +212,24 @@ class Tuner:
         return json.dumps({
             name: [config[name], position_in_range(config[name], values)]
             for name, values in self._space.items()
-            if name in config and self._rule is not _default
+            if name in config and self._is_search
         })
 
 
-def _default(tuner):
-    for k, job in tuner.split_jobs():
-        configs, records, scores = tuner.search(lambda batch, job=job: tuner.fit(job, batch),
-                                                _score_of("score_test"), k)
-        yield from tuner.choices(k, configs, records, scores)
-
-
-def _choose_by(column):
-    """Rule that chooses, per split, by one score of the predictor trained on the training part."""
+def _choose_by(column, change_job=lambda k, job: job):
+    """Rule that chooses, per split, by one score of the predictor of the split's job."""
     def rule(tuner):
         for k, job in tuner.split_jobs():
-            configs, records, scores = tuner.search(lambda batch, job=job: tuner.fit(job, batch),
-                                                    _score_of(column), k)
+            fit = partial(tuner.fit, change_job(k, job))
+            configs, records, scores = tuner.search(fit, _score_of(column), k)
             yield from tuner.choices(k, configs, records, scores)
 
     return rule
 
 
-def _memorise(tuner):
-    for k, job in tuner.split_jobs():
-        test = job.split.test
-        memory = Job(Split(test, NOTHING, test), (3, k))
-        configs, records, scores = tuner.search(lambda batch, job=memory: tuner.fit(job, batch),
-                                                _score_of("score_test"), k)
-        yield from tuner.choices(k, configs, records, scores)
+def _trained_on_test(k, job):
+    test = job.split.test
+    return Job(Split(test, NOTHING, test), (3, k))
 
 
 def _cv(tuner):
@@ -288,13 +279,13 @@ def _nested(tuner):
 
 
 RULES = {
-    "default": _default,
+    "default": _choose_by("score_test"),
     "val": _choose_by("score_val"),
     "test": _choose_by("score_test"),
     "cv": _cv,
     "nested": _nested,
     "benchmark": _choose_by("score_bench"),
-    "memorise": _memorise,
+    "memorise": _choose_by("score_test", _trained_on_test),
 }
 
 
