@@ -1,5 +1,6 @@
 """Populations: where a repetition's study, outer and benchmarking sets come from."""
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from benchopt import BaseDataset
@@ -26,6 +27,11 @@ class Examples:
 
     def __len__(self):
         return len(self.y)
+
+    @cached_property
+    def variance(self):
+        """Variance of y, which R² divides by."""
+        return self.y.var()
 
     def __getitem__(self, index):
         X = self.X.iloc[index] if hasattr(self.X, "iloc") else self.X[index]

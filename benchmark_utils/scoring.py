@@ -79,10 +79,10 @@ def example_scores(task, y, prediction):
     }
 
 
-def _means(task, y, by_example):
+def _means(task, examples, by_example):
     scores = {name: values.mean() for name, values in by_example.items()}
     if task == "regression":
-        variance = y.var()
+        variance = examples.variance
         scores["r2"] = 1 + scores["neg_mean_squared_error"] / variance if variance else np.nan
     return scores
 
@@ -135,9 +135,9 @@ class Score:
             record["predict_seconds"] = time.perf_counter() - started
             largest = np.finfo(np.float32).max
             record["test_scores"] = on_test[primary].clip(-largest, largest).astype(np.float32)
-            scores["test"] = _means(self.task, test.y, on_test)
+            scores["test"] = _means(self.task, test, on_test)
         if with_bench:
-            scores["bench"] = _means(self.task, bench.y, self._example_scores(predict, bench))
+            scores["bench"] = _means(self.task, bench, self._example_scores(predict, bench))
 
         for part, of_part in scores.items():
             record[f"score_{part}"] = of_part[primary]

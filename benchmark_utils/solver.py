@@ -19,6 +19,17 @@ from benchmark_utils.store import Store, entry_key
 from benchmark_utils.tuning import Tuner
 
 
+class _Transient(list):
+    """A list that is pickled empty.
+
+    Benchopt caches a solver's result beside the rows that are made of it, and
+    reads only the rows again.
+    """
+
+    def __reduce__(self):
+        return list, ()
+
+
 class SplitSolver(BaseSolver):
     """A learning algorithm under a tuning rule, fitted and scored on every split.
 
@@ -100,7 +111,7 @@ class SplitSolver(BaseSolver):
             self._progress.found(self._store.n_found, self._store.n_made)
 
     def get_result(self):
-        return dict(outcomes=self.outcomes)
+        return dict(outcomes=_Transient(self.outcomes))
 
     @property
     def config(self):
