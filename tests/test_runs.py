@@ -373,11 +373,13 @@ def test_benchopts_own_tests(tmp_path):
     config = tmp_path / "benchopt.yml"
     config.write_text(f"cache: {tmp_path / 'cache'}\n")
     config.chmod(0o600)
+    # It starts the first `python` of the path, which need not be this one.
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
     done = subprocess.run(
         [sys.executable, "-m", "benchopt", "test", str(ROOT), "--skip-install",
          "-p", "no:cacheprovider"],
         capture_output=True, text=True, timeout=300, cwd=tmp_path,
-        env={**os.environ, "BENCHOPT_CONFIG": str(config)},
+        env={**os.environ, "BENCHOPT_CONFIG": str(config), "PATH": path},
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"\d+ passed", done.stdout) and " failed" not in done.stdout
