@@ -4,7 +4,7 @@ from benchopt import BaseObjective
 from benchmark_utils.errors import InputError
 from benchmark_utils.fingerprint import code_fingerprint
 from benchmark_utils.rows import make_rows
-from benchmark_utils.scoring import Score
+from benchmark_utils.scoring import MAX_OUTER_CHUNKS, Score
 from benchmark_utils.splits import make_splits, split_sizes
 
 
@@ -53,8 +53,7 @@ class Objective(BaseObjective):
     def get_objective(self):
         population, sizes = self.population, self.sizes
         self.seed = self.get_seed(use_dataset=True, use_repetition=True)
-        # As many outer chunks of test-set size as fit, at most what `Score` uses.
-        n_outer = min(200 * sizes.test, population.n_pool - sizes.study)
+        n_outer = min(MAX_OUTER_CHUNKS * sizes.test, population.n_pool - sizes.study)
         sets = population.draw(self.seed, self._repetition, sizes.study, n_outer)
         self.study = sets.study
         stratified = self.stratify and population.task == "classification"

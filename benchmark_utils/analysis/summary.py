@@ -36,7 +36,6 @@ class LearnerSummary:
     raw, deltas : VarianceComponents of test scores and of deltas
     gain : SampleGain, or None
     redundancy : mean over seeds of ω after the last split
-    n_duplicates : mean number of test examples that also are training examples
     seconds : mean time of one fit
     message : first message of a split that isn't ok, or else first warning
     """
@@ -51,7 +50,6 @@ class LearnerSummary:
     deltas: VarianceComponents
     gain: SampleGain | None
     redundancy: float
-    n_duplicates: float
     seconds: float
     message: str
 
@@ -96,7 +94,7 @@ def _summarise(rows):
         gain=sample_gain(
             delta, outer_matrix(rows), n_test, rng, n_splits=reported_splits(delta.shape[1]),
         ),
-        redundancy=last.mean(), n_duplicates=rows["n_duplicates"].mean(),
+        redundancy=last.mean(),
         seconds=rows["fit_seconds"].mean(), message=messages[0] if messages else "",
     )
 
