@@ -14,6 +14,8 @@ SECONDARY = {
     "regression": ("r2", "neg_mean_absolute_error"),
 }
 MAX_OUTER_CHUNKS = 200
+#: examples of a large set that are scored at a time: their arrays stay in the processor's cache
+AT_A_TIME = 8192
 
 
 def check_prediction(task, prediction, n, n_classes):
@@ -79,8 +81,25 @@ def example_scores(task, y, prediction):
     }
 
 
-def _means(task, examples, by_example):
-    scores = {name: values.mean() for name, values in by_example.items()}
+def mean_scores(task, examples, prediction):
+    """Mean of each of `example_scores`, and the scores that derive from them.
+
+    Parameters
+    ----------
+    examples : Examples
+    prediction : array, as returned by `check_prediction`
+
+    Returns
+    -------
+    dict, name of a score -> float; `r2` of a constant target is NaN
+    """
+    parts = [slice(i, i + AT_A_TIME) for i in range(0, len(examples), AT_A_TIME)]
+    sums = [
+        {name: values.sum()
+         for name, values in example_scores(task, examples.y[part], prediction[part]).items()}
+        for part in parts
+    ]
+    scores = {name: sum(of_part[name] for of_part in sums) / len(examples) for name in sums[0]}
     if task == "regression":
         variance = examples.variance
         scores["r2"] = 1 + scores["neg_mean_squared_error"] / variance if variance else np.nan
@@ -127,17 +146,18 @@ class Score:
 
         if len(split.val):
             val = study[split.val]
-            record["score_val"] = self._example_scores(predict, val)[primary].mean()
+            record["score_val"] = mean_scores(self.task, val, self._predict(predict, val))[primary]
         if len(split.test):
             test = study[split.test]
             started = time.perf_counter()
-            on_test = self._example_scores(predict, test)
+            prediction = self._predict(predict, test)
             record["predict_seconds"] = time.perf_counter() - started
             largest = np.finfo(np.float32).max
-            record["test_scores"] = on_test[primary].clip(-largest, largest).astype(np.float32)
-            scores["test"] = _means(self.task, test, on_test)
+            by_example = example_scores(self.task, test.y, prediction)[primary]
+            record["test_scores"] = by_example.clip(-largest, largest).astype(np.float32)
+            scores["test"] = mean_scores(self.task, test, prediction)
         if with_bench:
-            scores["bench"] = _means(self.task, bench, self._example_scores(predict, bench))
+            scores["bench"] = mean_scores(self.task, bench, self._predict(predict, bench))
 
         for part, of_part in scores.items():
             record[f"score_{part}"] = of_part[primary]
@@ -150,12 +170,11 @@ class Score:
         if with_outer and with_bench and n_test and len(outer) >= n_test:
             n_chunks = min(len(outer) // n_test, MAX_OUTER_CHUNKS)
             chunks = outer[np.arange(n_chunks * n_test)]
-            of_chunks = self._example_scores(predict, chunks)[primary].reshape(n_chunks, -1)
+            prediction = self._predict(predict, chunks)
+            of_chunks = example_scores(self.task, chunks.y, prediction)[primary]
+            of_chunks = of_chunks.reshape(n_chunks, -1)
             record["outer_deltas"] = (of_chunks.mean(axis=1) - record["score_bench"]).tolist()
         return record
 
-    def _example_scores(self, predict, examples):
-        prediction = check_prediction(
-            self.task, predict(examples.X), len(examples), self.n_classes
-        )
-        return example_scores(self.task, examples.y, prediction)
+    def _predict(self, predict, examples):
+        return check_prediction(self.task, predict(examples.X), len(examples), self.n_classes)

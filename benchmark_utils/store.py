@@ -23,7 +23,7 @@ def entry_key(*parts):
     digest = hashlib.sha256()
     for part in parts:
         if hasattr(part, "tobytes"):
-            digest.update(f"{part.dtype}{part.shape}".encode())
+            digest.update(f"{part.dtype.str}{part.shape}".encode())
             digest.update(part.tobytes())
         else:
             digest.update(repr(part).encode())
