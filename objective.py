@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import joblib
 from benchopt import BaseObjective
 
@@ -51,31 +53,47 @@ class Objective(BaseObjective):
         self.sizes = self._sizes(population)
 
     def get_objective(self):
+        problem = self._problem(self._repetition)
+        self.study, self.splits, self.score = (
+            problem[name] for name in ("study", "splits", "score")
+        )
+        return problem
+
+    def _problem(self, repetition):
+        """What solvers are given in one repetition."""
         population, sizes = self.population, self.sizes
-        self.seed = self.get_seed(use_dataset=True, use_repetition=True)
+        seed = self._seed(repetition)
         n_outer = min(MAX_OUTER_CHUNKS * sizes.test, population.n_pool - sizes.study)
-        sets = population.draw(self.seed, self._repetition, sizes.study, n_outer)
-        self.study = sets.study
+        sets = population.draw(seed, repetition, sizes.study, n_outer)
         stratified = self.stratify and population.task == "classification"
         stratify_by = sets.study.y if stratified else None
-        problem, self.splits = None, []
+        problem, splits = None, []
         try:
-            self.splits = make_splits(
-                self.procedure, sizes, self.n_splits, self.seed,
+            splits = make_splits(
+                self.procedure, sizes, self.n_splits, seed,
                 labels=stratify_by, classes=population.classes,
-                fold_seed=population.fold_seed(self._repetition),
+                fold_seed=population.fold_seed(repetition),
             )
         except InputError as error:
             problem = str(error)
         n_classes = None if population.classes is None else len(population.classes)
-        self.score = Score(sets, population.task, n_classes)
         # Stands for the three sets: what they are drawn from, by which seed, and their sizes.
-        data_key = joblib.hash((self._dataset, self.seed, self._repetition, sizes.study, n_outer))
+        data_key = joblib.hash((self._dataset, seed, repetition, sizes.study, n_outer))
         return dict(
-            study=sets.study, splits=self.splits, stratify_by=stratify_by,
+            study=sets.study, splits=splits, stratify_by=stratify_by,
             task=population.task, n_classes=n_classes, has_bench=population.n_bench > 0,
-            seed=self.seed, score=self.score, data_key=data_key, problem=problem,
+            seed=seed, score=Score(sets, population.task, n_classes), data_key=data_key,
+            problem=problem, repetition=repetition, problem_of=self._problem,
         )
+
+    def _seed(self, repetition):
+        # Solvers that train the networks of several repetitions together ask for the others too.
+        own = self._run_context
+        self._run_context = replace(own, repetition=repetition)
+        try:
+            return self.get_seed(use_dataset=True, use_repetition=True)
+        finally:
+            self._run_context = own
 
     def evaluate_result(self, outcomes):
         return make_rows(

@@ -115,7 +115,7 @@ class PoolPopulation(Population):
     """A population of fixed examples.
 
     The benchmarking set is drawn once, stratified by class, with a constant
-    seed; study and outer sets are redrawn per seed from the other examples,
+    seed, or given; study and outer sets are redrawn per seed from the other examples,
     the study set stratified by class. Study sets nest: with one seed, the
     smaller is part of the larger.
 
@@ -124,6 +124,7 @@ class PoolPopulation(Population):
     X : anything that an array of integers can index (rows, where it is a table)
     y : array of shape (n,), see `Examples`
     n_bench : int, size of the benchmarking set; 0 for none
+    bench : Examples, a benchmarking set of its own, instead of one taken from X
 
     Raises
     ------
@@ -133,7 +134,7 @@ class PoolPopulation(Population):
     """
     is_pool = True
 
-    def __init__(self, X, y, task, n_bench, description, classes=None):
+    def __init__(self, X, y, task, n_bench, description, classes=None, bench=None):
         y = np.asarray(y)
         if not 0 <= n_bench < len(y):
             raise InputError(
@@ -142,10 +143,13 @@ class PoolPopulation(Population):
         _check_finite("target", y)
         if isinstance(X, np.ndarray):
             _check_finite("feature", X)
-        super().__init__(task, classes, len(y) - n_bench, n_bench, description)
-        self._examples = Examples(X, y)
+        super().__init__(
+            task, classes, len(y) - n_bench, n_bench if bench is None else len(bench), description
+        )
+        self._examples, self._bench = Examples(X, y), bench
         order = self._draw_order(np.arange(len(y)), np.random.default_rng(BENCH_SEED))
-        self._bench = self._examples[np.sort(order[:n_bench])] if n_bench else None
+        if n_bench:
+            self._bench = self._examples[np.sort(order[:n_bench])]
         self._pool = np.sort(order[n_bench:])
 
     def draw(self, seed, repetition, n_study, n_outer):

@@ -21,7 +21,7 @@ class Progress:
     """
 
     def __init__(self, label, total):
-        self._label = label
+        self._label, self._part = label, 0.0
         is_terminal = sys.stderr.isatty()
         self._bar = tqdm(
             total=total, desc=label.partition("[")[0], unit="fit", leave=False,
@@ -42,6 +42,14 @@ class Progress:
         where = f"split {job.seed_key[1]}, " if len(job.seed_key) > 1 else ""
         self._bar.set_postfix_str(f"{where}configuration {index}", refresh=False)
         self._bar.update()
+
+    def advance(self, n_fits, where=""):
+        """Some more fits are there, or parts of them."""
+        self._bar.set_postfix_str(where, refresh=False)
+        self._part += n_fits
+        whole = int(self._part + 1e-9)
+        self._part -= whole
+        self._bar.update(whole)
 
     def found(self, n_found, n_made):
         """Say how many fits a run found and made, if it resumed what another had begun.

@@ -3,11 +3,43 @@ import math
 
 import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
+from sklearn.utils import check_random_state
 
 from benchmark_utils.errors import InputError
 from benchmark_utils.seeds import Role, integer_seed
 
 SEARCHES = ("random", "grid", "tpe")
+N_STARTUP = 10  # configurations that an adaptive search tries before it adapts
+
+
+class ZeroOr:
+    """Zero with some probability, otherwise a draw from a distribution of positive numbers.
+
+    Has of a frozen scipy.stats distribution what searches need.
+
+    Parameters
+    ----------
+    probability : float in (0, 1), of zero
+    distribution : frozen continuous scipy.stats distribution on positive numbers
+    """
+
+    def __init__(self, probability, distribution):
+        self._probability, self._distribution = probability, distribution
+
+    def rvs(self, random_state=None):
+        return float(self.ppf(check_random_state(random_state).random_sample()))
+
+    def cdf(self, x):
+        p, x = self._probability, np.asarray(x, float)
+        return np.where(x < 0, 0.0, p + (1 - p) * self._distribution.cdf(x))
+
+    def ppf(self, q):
+        p, q = self._probability, np.asarray(q, float)
+        positive = self._distribution.ppf(np.clip((q - p) / (1 - p), 0, 1))
+        return np.where(q <= p, 0.0, positive)
+
+    def support(self):
+        return 0.0, self._distribution.support()[1]
 
 
 def random_configurations(space, n_configs, seed):
@@ -83,7 +115,7 @@ def tpe_search(space, configs, seed, evaluate):
 
     Parameters
     ----------
-    space : dict, name -> scipy.stats loguniform, uniform, randint, or list of values
+    space : dict, name -> scipy.stats distribution, or list of values
     configs : list of dict, the random configurations, which give the budget; the
         first ten are tried as they are, whatever guides the search
     seed : int, for the sampler
@@ -96,15 +128,18 @@ def tpe_search(space, configs, seed, evaluate):
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    distributions = {name: _optuna_distribution(name, space[name]) for name in space}
-    sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=10)
+    ranges = {name: _OptunaRange(values) for name, values in space.items()}
+    distributions = {name: of.distribution for name, of in ranges.items()}
+    sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=N_STARTUP)
     study = optuna.create_study(direction="maximize", sampler=sampler)
     tried = []
     for i, drawn in enumerate(configs):
-        if i < 10:
-            study.enqueue_trial(drawn)
+        if i < N_STARTUP:
+            study.enqueue_trial({name: of.to_optuna(drawn[name]) for name, of in ranges.items()})
         trial = study.ask(distributions)
-        config = {name: trial.params[name] for name in sorted(space)}
+        config = drawn if i < N_STARTUP else {
+            name: ranges[name].from_optuna(trial.params[name]) for name in sorted(space)
+        }
         tried.append(config)
         score = evaluate(i, config)
         if np.isfinite(score):
@@ -130,9 +165,7 @@ def position_in_range(value, values):
         return (values.index(value) + 0.5) / len(values) if value in values else None
     if not isinstance(value, int | float):
         return None
-    if hasattr(values, "pmf"):
-        return float(values.cdf(value) - values.pmf(value) / 2)
-    return float(values.cdf(value))
+    return float(values.cdf(value) + values.cdf(np.nextafter(value, -np.inf))) / 2
 
 
 def best_so_far(scores):
@@ -161,26 +194,40 @@ def best_so_far(scores):
     return index, ties
 
 
-def _optuna_distribution(name, values):
-    from optuna.distributions import (
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
+class _OptunaRange:
+    """The range of one hyperparameter as optuna's distribution.
 
-    if isinstance(values, list):
-        return CategoricalDistribution(values)
-    family = getattr(getattr(values, "dist", None), "name", None)
-    if family in ("loguniform", "reciprocal"):
-        return FloatDistribution(*map(float, values.support()), log=True)
-    if family == "uniform":
-        return FloatDistribution(*map(float, values.support()))
-    if family == "randint":
-        return IntDistribution(*map(int, values.support()))
-    raise InputError(
-        f"tpe searches loguniform, uniform and randint distributions and lists; {name} is none of "
-        "them: use search=random"
-    )
+    Log-uniform, uniform and integer ranges and lists have one of optuna's own;
+    optuna searches others by their quantiles.
+    """
+
+    def __init__(self, values):
+        from optuna.distributions import (
+            CategoricalDistribution,
+            FloatDistribution,
+            IntDistribution,
+        )
+
+        family = getattr(getattr(values, "dist", None), "name", None)
+        self._quantiles_of = None
+        if isinstance(values, list):
+            self.distribution = CategoricalDistribution(values)
+        elif family in ("loguniform", "reciprocal"):
+            self.distribution = FloatDistribution(*map(float, values.support()), log=True)
+        elif family == "uniform":
+            self.distribution = FloatDistribution(*map(float, values.support()))
+        elif family == "randint":
+            self.distribution = IntDistribution(*map(int, values.support()))
+        else:
+            self.distribution, self._quantiles_of = FloatDistribution(0.0, 1.0), values
+
+    def to_optuna(self, value):
+        values = self._quantiles_of
+        return value if values is None else position_in_range(value, values)
+
+    def from_optuna(self, value):
+        values = self._quantiles_of
+        return value if values is None else _plain(_like_draws(values, values.ppf(value))[()])
 
 
 def _like_draws(distribution, values):

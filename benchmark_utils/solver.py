@@ -1,6 +1,7 @@
 """Base classes of all solvers: they own splits, seeds, timing, failures and prediction."""
 import time
 import warnings
+from functools import partial
 
 import joblib
 import numpy as np
@@ -43,9 +44,11 @@ class SplitSolver(BaseSolver):
     ----------
     search_space : dict, name of a parameter -> scipy.stats distribution or list of values
     tasks : tuple, which of "classification" and "regression" the algorithm handles
+    protocol : tuple, names of the parameters that aren't hyperparameters
     study : Examples, splits : list of Split, task : str, n_classes : int or None,
     seed : int, score : Score, data_key : str or None
         Set by `set_objective`; `data_key` stands for the draw of the data.
+    store : Store, of the finished fits
     """
     sampling_strategy = "run_once"
     tasks = ("classification", "regression")
@@ -60,6 +63,7 @@ class SplitSolver(BaseSolver):
         # of tuning=nested
         "inner_folds": [5],
     }
+    protocol = tuple(parameters)
 
     def fit(self, train, val, config, seed):
         """Train one predictor.
@@ -82,14 +86,14 @@ class SplitSolver(BaseSolver):
     def skip(self, problem, **objective):
         if problem is None and objective["task"] not in self.tasks:
             problem = f"{self.name} does {' and '.join(self.tasks)} only, not {objective['task']}"
-        missing = set(SplitSolver.parameters) - set(self._parameters)
+        missing = set(self.protocol) - set(self._parameters)
         if problem is None and missing:
             problem = (
                 f"the parameters of {self.name} lack {', '.join(sorted(missing))}: begin them with "
-                "**EstimatorSolver.parameters"
+                "the base class's, as in **EstimatorSolver.parameters"
             )
         if problem is None:
-            self.set_objective(problem, **objective)
+            self.set_objective(problem=problem, **objective)
             try:
                 self._tuner()
             except InputError as error:
@@ -97,18 +101,21 @@ class SplitSolver(BaseSolver):
         return problem is not None, problem
 
     def set_objective(self, problem, study, splits, stratify_by, task, n_classes, seed, score,
-                      has_bench, data_key):
+                      has_bench, data_key, repetition, problem_of):
         self.study, self.splits, self.task, self.n_classes = study, splits, task, n_classes
         self.seed, self.score, self.data_key = seed, score, data_key
         self._stratify_by, self._has_bench = stratify_by, has_bench
+        self._repetition, self._problem_of = repetition, problem_of
+        self.store = Store(self._store_path())
 
     def run(self, _):
         tuner = self._tuner()
         # One thread: results don't depend on how many workers share the machine.
-        with threadpool_limits(limits=1), Store(self._store_path()) as self._store, \
-                Progress(str(self), tuner.n_fits) as self._progress:
-            self.outcomes = tuner.outcomes()
-            self._progress.found(self._store.n_found, self._store.n_made)
+        with threadpool_limits(limits=1), Progress(str(self), tuner.n_fits) as self._progress:
+            self._fit_ahead(tuner)
+            with self.store:
+                self.outcomes = tuner.outcomes()
+            self._progress.found(self.store.n_found, self.store.n_made)
 
     def get_result(self):
         return dict(outcomes=_Transient(self.outcomes))
@@ -118,7 +125,7 @@ class SplitSolver(BaseSolver):
         """The default configuration: the solver's own parameters."""
         return {
             name: value for name, value in self._parameters.items()
-            if name not in SplitSolver.parameters
+            if name not in self.protocol
         }
 
     def _tuner(self):
@@ -128,35 +135,53 @@ class SplitSolver(BaseSolver):
             self._has_bench, self._records,
         )
 
+    def _fit_ahead(self, tuner):
+        """Put into the store what is better made together than when a rule asks for it."""
+
     def _records(self, job, batch):
         """Records of a batch of (index, config): those that the store lacks are fitted."""
         records = []
         for i, config in batch:
-            config = self.config | config
-            seed = integer_seed(self.seed, Role.TRAINING, *job.seed_key, i)
-            key = entry_key(
-                job.split.train, job.split.val, job.split.test, sorted(config.items()), seed,
-                job.with_bench, job.with_outer,
-            )
-            record = self._store.get(key)
+            key = self._key(job, i, config)
+            record = self.store.get(key)
             if record is None:
-                record, is_lasting = self._make_record(job, config, seed)
-                if is_lasting:
-                    self._store.put(key, record)
+                fit = partial(
+                    self.fit, self.study[job.split.train], self.study[job.split.val],
+                    self.config | config, self._training_seed(job, i),
+                )
+                record = self._keep(key, *self._make_record(job, fit))
             self._progress.step(job, i)
             records.append(record)
         return records
 
-    def _make_record(self, job, config, seed):
-        """One fit's record, and whether it would be the same the next time."""
-        split, record, is_lasting = job.split, dict(status="ok", message=""), True
+    def _training_seed(self, job, i):
+        return integer_seed(self.seed, Role.TRAINING, *job.seed_key, i)
+
+    def _key(self, job, i, config):
+        """Key in the store of the fit of one configuration."""
+        return entry_key(
+            job.split.train, job.split.val, job.split.test, sorted((self.config | config).items()),
+            self._training_seed(job, i), job.with_bench, job.with_outer,
+        )
+
+    def _keep(self, key, record, is_lasting):
+        if is_lasting:
+            self.store.put(key, record)
+        return record
+
+    def _make_record(self, job, fit):
+        """One fit's record, and whether it would be the same the next time.
+
+        `fit` is a callable () -> predict, see `fit`.
+        """
+        record, is_lasting = dict(status="ok", message=""), True
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
             started = time.perf_counter()
             try:
-                predict = self.fit(self.study[split.train], self.study[split.val], config, seed)
+                predict = fit()
                 record["fit_seconds"] = time.perf_counter() - started
-                record |= self.score(predict, split, job.with_outer, job.with_bench)
+                record |= self.score(predict, job.split, job.with_outer, job.with_bench)
             except Diverged as error:
                 record = dict(status="diverged", message=str(error))
             except Exception as error:
@@ -172,7 +197,7 @@ class SplitSolver(BaseSolver):
         cache = None if benchmark is None else benchmark.get_cache_location()
         if cache is None or self.data_key is None:
             return None
-        key = joblib.hash((self.data_key, self._file_hash, code_fingerprint()))
+        key = joblib.hash((self.data_key, self._file_hash, code_fingerprint(), self._get_state()))
         return cache / "fits" / self.name / f"{key}.journal"
 
 

@@ -34,6 +34,8 @@ def entry_key(*parts):
 class Store:
     """Records of finished fits; a context manager, inside which it is locked.
 
+    It may be entered again, inside itself or later, and sees what others added meanwhile.
+
     Parameters
     ----------
     path : Path or None
@@ -41,51 +43,60 @@ class Store:
 
     Attributes
     ----------
-    n_found, n_made : int, records that were there, and records added
+    n_found, n_made : int, records asked for that were there, and records added
     """
 
     def __init__(self, path):
-        self._path = None if path is None else Path(path)
-        self.n_found = self.n_made = 0
+        self.path = None if path is None else Path(path)
+        self._payloads, self._records, self._made = {}, {}, set()
+        self._depth = self._n_read = self.n_found = self.n_made = 0
 
     def __enter__(self):
-        self._payloads, self._records = {}, {}
-        if self._path is not None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(self._path.with_suffix(".lock"))
+        self._depth += 1
+        if self.path is not None and self._depth == 1:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(self.path.with_suffix(".lock"))
             try:
                 self._lock.acquire(timeout=WAIT_SECONDS)
             except Timeout:
-                print(f"waiting for another process that makes the same fits ({self._path})",
+                print(f"waiting for another process that makes the same fits ({self.path})",
                       file=sys.stderr)
                 self._lock.acquire()
             self._read()
-            self._file = open(self._path, "ab", buffering=0)
+            self._file = open(self.path, "ab", buffering=0)
         return self
 
     def __exit__(self, *_):
-        if self._path is not None:
+        self._depth -= 1
+        if self.path is not None and not self._depth:
+            self._n_read = self._file.tell()
             self._file.close()
             self._lock.release()
+
+    def __contains__(self, key):
+        return key in self._payloads or key in self._records
 
     def get(self, key):
         """The record of a key, or None."""
         if key in self._payloads:
             self._records[key] = pickle.loads(base64.b64decode(self._payloads.pop(key)))
         record = self._records.get(key)
-        self.n_found += record is not None
+        self.n_found += record is not None and key not in self._made
         return record
 
     def put(self, key, record):
         """Keep a record; when this returns, it survives the death of the process."""
         self._records[key] = record
+        self._made.add(key)
         self.n_made += 1
-        if self._path is not None:
+        if self.path is not None:
             self._file.write(_line(key.encode(), base64.b64encode(pickle.dumps(record))))
 
     def _read(self):
-        content = self._path.read_bytes() if self._path.exists() else b""
-        whole = []
+        content = self.path.read_bytes() if self.path.exists() else b""
+        if len(content) == self._n_read:
+            return
+        whole, self._payloads, self._records = [], {}, {}
         for line in content.splitlines(keepends=True):
             _, key, payload = (*line.rstrip(b"\n").split(b" "), b"", b"", b"")[:3]
             if line.rstrip(b"\n") + b"\n" == _line(key, payload):
@@ -95,13 +106,13 @@ class Store:
         if repaired == content:
             return
         # Keep what is whole; only the owner of the lock gets here.
-        temporary = self._path.with_suffix(".repaired")
+        temporary = self.path.with_suffix(".repaired")
         temporary.write_bytes(repaired)
-        temporary.replace(self._path)
+        temporary.replace(self.path)
         n_damaged = len(content.splitlines()) - len(whole)
         if n_damaged:
             warnings.warn(
-                f"{self._path} had {n_damaged} damaged entries, perhaps of a run that was killed: "
+                f"{self.path} had {n_damaged} damaged entries, perhaps of a run that was killed: "
                 "their fits are made again", RuntimeWarning, stacklevel=3,
             )
 

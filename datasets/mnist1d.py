@@ -1,0 +1,92 @@
+import os
+import random
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+from benchopt import safe_import_context
+from benchopt.config import get_data_path
+
+from benchmark_utils.errors import InputError
+from benchmark_utils.population import Examples, PoolPopulation, PopulationDataset
+
+with safe_import_context() as import_ctx:
+    from mnist1d.data import get_dataset_args, make_dataset
+
+N_POOL = {"standard": 4_000, "large": 70_000}
+N_BENCH = 20_000
+POOL_SEED, BENCH_SEED = 42, 43  # the first is the generator's default
+
+
+class Dataset(PopulationDataset):
+    """MNIST-1D: ten classes of noisy, shifted and stretched signals of 40 points.
+
+    ``variant=standard`` is the pool of 4,000 of the first experiment of "On Hyperparameter Tuning
+    on the Test Set" (arXiv 2610.05902), to be used with ``procedure=bootstrap``;
+    ``variant=large`` that of 70,000 of its rerun with more data, with ``procedure=holdout``. The
+    benchmarking set are 20,000 examples of another seed. Generating takes half a millisecond an
+    example; what was generated is kept in the data folder of Benchopt's configuration
+    (`data_paths: mnist1d`), by default data/mnist1d.
+    """
+    name = "mnist1d"
+    requirements = ["pip::mnist1d"]
+    parameters = {"variant": ["standard"]}
+
+    def prepare(self):
+        for n, seed in self._parts():
+            _examples(n, seed)
+
+    def get_population(self):
+        (n_pool, pool_seed), (n_bench, bench_seed) = self._parts()
+        pool = _examples(n_pool, pool_seed)
+        return PoolPopulation(
+            pool.X, pool.y, "classification", 0,
+            f"MNIST-1D, a pool of {n_pool:,} and {n_bench:,} fresh examples",
+            classes=list(range(10)), bench=_examples(n_bench, bench_seed),
+        )
+
+    def _parts(self):
+        if self.variant not in N_POOL:
+            raise InputError(f"variant={self.variant!r} is none of {', '.join(N_POOL)}")
+        return (N_POOL[self.variant], POOL_SEED), (N_BENCH, BENCH_SEED)
+
+    # What the data depend on besides the parameters and this file.
+    def _get_state(self):
+        return {"mnist1d": _version()}
+
+    def __setstate__(self, state):
+        pass
+
+
+def _examples(n, seed):
+    """Generated examples, the generator's training part first; kept on disk."""
+    folder = get_data_path("mnist1d")
+    path = folder / f"{n}_seed{seed}_{_version()}.npz"
+    try:
+        with np.load(path) as kept:
+            return Examples(kept["X"], kept["y"])
+    except Exception as error:
+        # Missing, or damaged: neither keeps a run from going on.
+        if path.exists():
+            print(f"{path} can't be read ({error}) and is made anew")
+    args = get_dataset_args()
+    args.num_samples, args.seed = n, seed
+    of_numpy, of_python = np.random.get_state(), random.getstate()  # noqa: NPY002
+    try:
+        made = make_dataset(args)
+    finally:
+        np.random.set_state(of_numpy)  # noqa: NPY002
+        random.setstate(of_python)
+    X = np.concatenate([made["x"], made["x_test"]])
+    y = np.concatenate([made["y"], made["y_test"]])
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / f"{path.stem}.{os.getpid()}.npz"
+    np.savez(temporary, X=X, y=y)
+    temporary.replace(path)
+    return Examples(X, y)
+
+
+def _version():
+    try:
+        return version("mnist1d")
+    except PackageNotFoundError:
+        return None
