@@ -111,11 +111,11 @@ class SplitSolver(BaseSolver):
     def run(self, _):
         tuner = self._tuner()
         # One thread: results don't depend on how many workers share the machine.
-        with threadpool_limits(limits=1), Progress(str(self), tuner.n_fits) as self._progress:
+        with threadpool_limits(limits=1):
             self._fit_ahead(tuner)
-            with self.store:
+            with Progress(str(self), tuner.n_fits) as self._progress, self.store:
                 self.outcomes = tuner.outcomes()
-            self._progress.found(self.store.n_found, self.store.n_made)
+                self._progress.found(self.store.n_found, self.store.n_made)
 
     def get_result(self):
         return dict(outcomes=_Transient(self.outcomes))

@@ -93,9 +93,10 @@ class Store:
             self._file.write(_line(key.encode(), base64.b64encode(pickle.dumps(record))))
 
     def _read(self):
-        content = self.path.read_bytes() if self.path.exists() else b""
-        if len(content) == self._n_read:
+        size = self.path.stat().st_size if self.path.exists() else 0
+        if size == self._n_read:
             return
+        content = self.path.read_bytes() if size else b""
         whole, self._payloads, self._records = [], {}, {}
         for line in content.splitlines(keepends=True):
             _, key, payload = (*line.rstrip(b"\n").split(b" "), b"", b"", b"")[:3]

@@ -13,7 +13,6 @@ with safe_import_context() as import_ctx:
     from mnist1d.data import get_dataset_args, make_dataset
 
 N_POOL = {"standard": 4_000, "large": 70_000}
-N_BENCH = 20_000
 POOL_SEED, BENCH_SEED = 42, 43  # the first is the generator's default
 
 
@@ -23,13 +22,14 @@ class Dataset(PopulationDataset):
     ``variant=standard`` is the pool of 4,000 of the first experiment of "On Hyperparameter Tuning
     on the Test Set" (arXiv 2610.05902), to be used with ``procedure=bootstrap``;
     ``variant=large`` that of 70,000 of its rerun with more data, with ``procedure=holdout``. The
-    benchmarking set are 20,000 examples of another seed. Generating takes half a millisecond an
-    example; what was generated is kept in the data folder of Benchopt's configuration
-    (`data_paths: mnist1d`), by default data/mnist1d.
+    benchmarking set are `n_bench` examples of another seed. Generating takes half a millisecond an
+    example; what was generated is kept in the folder that Benchopt's configuration names for
+    mnist1d in `data_paths`, by default data/mnist1d.
     """
     name = "mnist1d"
     requirements = ["pip::mnist1d"]
-    parameters = {"variant": ["standard"]}
+    parameters = {"variant": ["standard"], "n_bench": [20_000]}
+    test_config = {"n_bench": 1000}
 
     def prepare(self):
         for n, seed in self._parts():
@@ -40,14 +40,16 @@ class Dataset(PopulationDataset):
         pool = _examples(n_pool, pool_seed)
         return PoolPopulation(
             pool.X, pool.y, "classification", 0,
-            f"MNIST-1D, a pool of {n_pool:,} and {n_bench:,} fresh examples",
+            f"MNIST-1D, a pool of {n_pool:,} examples",
             classes=list(range(10)), bench=_examples(n_bench, bench_seed),
         )
 
     def _parts(self):
         if self.variant not in N_POOL:
             raise InputError(f"variant={self.variant!r} is none of {', '.join(N_POOL)}")
-        return (N_POOL[self.variant], POOL_SEED), (N_BENCH, BENCH_SEED)
+        if not isinstance(self.n_bench, int) or self.n_bench < 10:
+            raise InputError(f"n_bench={self.n_bench!r} is not an integer ≥ 10")
+        return (N_POOL[self.variant], POOL_SEED), (self.n_bench, BENCH_SEED)
 
     # What the data depend on besides the parameters and this file.
     def _get_state(self):
