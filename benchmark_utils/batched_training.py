@@ -144,6 +144,9 @@ def _train_or_halve(group, modules, loss, device, optimizer, on_steps):
         outputs = _train_group(group, modules, loss, device, optimizer, on_steps)
     except Exception as error:
         is_random = len(group) > 1 and "randomness" in str(error)
+        if "mutate a captured Tensor" in str(error):
+            error = ValueError("the module changes its buffers in training, as batch normalisation "
+                               "does, which can't be batched")
         if not is_random and not _is_out_of_memory(error):
             return [error] * len(group)
         if len(group) == 1:
@@ -206,6 +209,8 @@ def _train_group(group, modules, loss, device, optimizer, on_steps):
                 done += 1
             if on_steps is not None:
                 on_steps(len(group), n_next, done, n_steps)
+    if parameters.is_cuda:
+        torch.cuda.synchronize()  # else the time and a shortage of memory would show later
     module.eval()
     named = unpack(parameters)
     return [

@@ -192,6 +192,14 @@ class TestIndependence:
         assert not torch.allclose(together[2], undisturbed[0], atol=1e-3)
 
 
+def test_batch_normalisation_is_refused():
+    def build():
+        return torch.nn.Sequential(torch.nn.Linear(D, 8), torch.nn.BatchNorm1d(8))
+
+    for made in train([training(seed, build=build) for seed in range(2)], cross_entropy):
+        assert isinstance(made, ValueError) and "buffers" in str(made)
+
+
 class TestMemory:
     def limit(self, monkeypatch, n):
         sizes, whole = [], batched_training._train_group

@@ -230,6 +230,18 @@ class TestStratification:
             assert np.abs(members / n_draws - p).max() <= 6 * np.sqrt(p * (1 - p) / n_draws) + 1e-9
 
 
+def test_benchmarking_set_of_its_own():
+    rng = np.random.default_rng(0)
+    X, bench = rng.standard_normal((50, 2)), Examples(rng.standard_normal((30, 2)), np.zeros(30))
+    population = PoolPopulation(X, np.zeros(50), "regression", 0, "a pool", bench=bench)
+    assert (population.n_pool, population.n_bench) == (50, 30)
+    for seed in range(3):
+        sets = population.draw(seed, seed, 35, 15)
+        assert sets.bench is bench
+        drawn = np.concatenate([sets.study.X, sets.outer.X])
+        assert sorted(map(tuple, drawn)) == sorted(map(tuple, X))
+
+
 def test_regression_study_sets_are_drawn_at_random():
     population, drawn = pool(task="regression", n_bench=0), np.zeros(100)
     for seed in range(400):

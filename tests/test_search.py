@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
-from scipy.stats import loguniform, norm, randint, uniform
+from scipy.stats import beta, kstest, loguniform, norm, poisson, randint, uniform
 
 from benchmark_utils.errors import InputError
 from benchmark_utils.search import (
+    ZeroOr,
     best_so_far,
     grid_configurations,
     position_in_range,
@@ -186,9 +187,56 @@ class TestAdaptive:
         tried, _ = self.search(lambda config: np.nan)
         assert len(tried) == self.N and all(map(in_range, tried))
 
-    def test_a_distribution_it_does_not_know(self):
-        with pytest.raises(InputError, match="weight is none of them: use search=random"):
-            tpe_search({"weight": norm(0, 1)}, [{"weight": 0.0}] * 2, 0, lambda i, config: 0.0)
+    @pytest.mark.parametrize("distribution", [
+        norm(3, 2), beta(2, 5), poisson(4), ZeroOr(0.3, loguniform(1e-5, 1e-2)),
+    ])
+    def test_other_distributions_are_searched_by_quantiles(self, distribution):
+        space = {"weight": distribution}
+        drawn = random_configurations(space, 25, 1)
+
+        def evaluate(i, config):
+            assert type(config["weight"]) in (int, float)
+            return position_in_range(config["weight"], distribution)
+
+        tried = tpe_search(space, drawn, 0, evaluate)
+        assert tried[:10] == drawn[:10]
+        low, high = distribution.support()
+        assert all(low <= config["weight"] <= high for config in tried)
+        # It learns to go up.
+        later = [position_in_range(config["weight"], distribution) for config in tried[10:]]
+        assert np.mean(later) > 0.7
+
+
+class TestZeroOr:
+    DISTRIBUTION = ZeroOr(0.3, loguniform(1e-5, 1e-2))
+
+    def test_draws(self):
+        values = np.array([
+            c["decay"] for c in random_configurations({"decay": self.DISTRIBUTION}, 1000, 0)
+        ])
+        # 300 zeros expected, with a standard deviation of 14.
+        assert abs((values == 0).sum() - 300) < 60
+        positive = values[values > 0]
+        assert positive.min() >= 1e-5 and positive.max() <= 1e-2
+        assert kstest(np.log10(positive), uniform(-5, 3).cdf).pvalue > 1e-3
+
+    def test_quantiles_invert_probabilities(self):
+        q = np.linspace(0.31, 1, 50)
+        np.testing.assert_allclose(self.DISTRIBUTION.cdf(self.DISTRIBUTION.ppf(q)), q)
+        assert (self.DISTRIBUTION.ppf([0, 0.1, 0.3]) == 0).all()
+        assert self.DISTRIBUTION.cdf(-1e-9) == 0 and self.DISTRIBUTION.cdf(0) == 0.3
+        assert self.DISTRIBUTION.ppf(1) == pytest.approx(1e-2)
+        assert self.DISTRIBUTION.support() == (0, pytest.approx(1e-2))
+
+    def test_position_of_zero_is_the_middle_of_its_share(self):
+        assert position_in_range(0.0, self.DISTRIBUTION) == pytest.approx(0.15)
+        # Half-way through the decades: 0.3 + 0.7 / 2.
+        assert position_in_range(10**-3.5, self.DISTRIBUTION) == pytest.approx(0.65)
+
+    def test_grid(self):
+        grid = grid_configurations({"decay": self.DISTRIBUTION}, 3, {"decay": 0.1})
+        # Quantiles 0, 1/2 and 1: zero, 10^(−5 + 3 · 2/7), and the upper end.
+        assert [c["decay"] for c in grid] == pytest.approx([0, 10 ** (-5 + 6 / 7), 1e-2])
 
 
 class TestBestSoFar:

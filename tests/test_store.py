@@ -60,7 +60,32 @@ class TestFindingAgain:
         with Store(path) as store:
             store.put(entry_key("new"), {"a": 1})
             assert store.get(entry_key("new")) == {"a": 1}
-            assert (store.n_found, store.n_made) == (1, 1)
+            # Made here, so not found.
+            assert (store.n_found, store.n_made) == (0, 1)
+
+    def test_entered_again(self, path):
+        """Inside itself, and later, when others have added to the file meanwhile."""
+        store = Store(path)
+        with store:
+            with store:
+                store.put(entry_key("mine"), {"a": 1})
+            assert entry_key("mine") in store
+            store.put(entry_key("mine too"), {"a": 2})
+        with Store(path) as other:
+            assert other.get(entry_key("mine")) == {"a": 1}
+            other.put(entry_key("theirs"), {"b": 1})
+        with store:
+            assert store.get(entry_key("theirs")) == {"b": 1}
+            assert store.get(entry_key("mine too")) == {"a": 2}
+            assert (store.n_found, store.n_made) == (1, 2)
+        assert entry_key("nobody's") not in store
+
+    def test_without_a_file_it_keeps_what_it_was_given(self):
+        store = Store(None)
+        with store:
+            store.put(entry_key("new"), {"a": 1})
+        with store:
+            assert store.get(entry_key("new")) == {"a": 1}
 
     def test_counts_are_per_store(self, path):
         with Store(path) as store:

@@ -423,6 +423,32 @@ class TestWhatIsAskedFor:
         assert asked("cv") > asked("val")
         assert {key[0] for key in asked("cv") - asked("val")} == {(1,)}
 
+    @pytest.mark.parametrize("search", ["random", "grid"])
+    @pytest.mark.parametrize("rule", [
+        "default", "val", "test", "benchmark", "memorise", "cv", "nested",
+    ])
+    def test_plan(self, rule, search):
+        """It names what is asked for, but the refits of winners, without any fit."""
+        def name(job, i, config):
+            return job.seed_key, job.with_bench, job.with_outer, i, json.dumps(config)
+
+        fits = self.FITS()
+        tuned = tuner(rule, fits, search=search)
+        planned = [name(*fit) for fit in tuned.planned()]
+        assert fits.asked == []
+        tuned.outcomes()
+        asked = [name(*fit) for fit in fits.asked]
+        if rule == "nested":
+            asked = [fit for fit in asked if fit[0][0] == 2]
+            assert len(planned) == 24
+        assert planned == asked
+
+    def test_adaptive_searches_plan_nothing(self):
+        fits = self.FITS()
+        assert tuner("val", fits, search="tpe").planned() == [] == fits.asked
+        # One configuration is no search.
+        assert len(tuner("val", fits, n_configs=1, search="tpe").planned()) == 2
+
     def test_a_grid_of_one_cell_is_the_default(self):
         fits, default = Fits(), Fits()
         tuner("cv", fits, n_configs=1, search="grid").outcomes()
