@@ -5,6 +5,7 @@ from benchopt import BaseObjective
 
 from benchmark_utils.errors import InputError
 from benchmark_utils.fingerprint import code_fingerprint
+from benchmark_utils.redundancy import Stopping
 from benchmark_utils.rows import make_rows
 from benchmark_utils.scoring import MAX_OUTER_CHUNKS, Score
 from benchmark_utils.splits import make_splits, split_sizes
@@ -37,13 +38,17 @@ class Objective(BaseObjective):
         "procedure": ["mccv"],
         # classification only
         "stratify": [True],
+        # a ratio: stop once going on to n_splits would multiply the predicted gain by less
+        "stop_when_redundant": [None],
+        # but not before
+        "min_splits": [5],
     }
     test_config = {"train_size": 40, "n_splits": 2}
 
     def skip(self, population, problem):
         if problem is None:
             try:
-                self._sizes(population)
+                self._stopping(self._sizes(population))
             except InputError as error:
                 problem = str(error)
         return problem is not None, problem
@@ -83,7 +88,8 @@ class Objective(BaseObjective):
             study=sets.study, splits=splits, stratify_by=stratify_by,
             task=population.task, n_classes=n_classes, has_bench=population.n_bench > 0,
             seed=seed, score=Score(sets, population.task, n_classes), data_key=data_key,
-            problem=problem, repetition=repetition, problem_of=self._problem,
+            problem=problem, stopping=self._stopping(sizes),
+            repetition=repetition, problem_of=self._problem,
         )
 
     def _seed(self, repetition):
@@ -117,6 +123,14 @@ class Objective(BaseObjective):
     def _sizes(self, population):
         return split_sizes(
             self.procedure, self.train_size, self.test_size, self.val_size, population.n_pool
+        )
+
+    def _stopping(self, sizes):
+        if self.stop_when_redundant is None:
+            return None
+        return Stopping(
+            self.stop_when_redundant, self.min_splits, self.n_splits, sizes.study, sizes.test,
+            self.procedure,
         )
 
     # What the cache key holds besides parameters and this file.

@@ -2,7 +2,7 @@
 import numpy as np
 import pandas as pd
 
-from benchmark_utils.redundancy import cumulative_redundancy
+from benchmark_utils.redundancy import Redundancy, held_out_losses
 from benchmark_utils.scoring import SECONDARY
 
 
@@ -21,7 +21,8 @@ def make_rows(outcomes, splits, study, population, is_bootstrap):
     -------
     list of dict
         The columns of every row are the same; a score that wasn't computed is
-        NaN. `redundancy` and `outer_deltas` are given at the largest budget only.
+        NaN. `redundancy` and `outer_deltas` are given at the largest budget only,
+        `stopped` says on the last split why others weren't made.
     """
     task = population.task
     pool_share = (
@@ -65,6 +66,7 @@ def make_rows(outcomes, splits, study, population, is_bootstrap):
             "score_bench_best": outcome["score_bench_best"],
             "fit_seconds": get("fit_seconds"), "predict_seconds": get("predict_seconds"),
             "status": record["status"], "message": record["message"],
+            "stopped": outcome.get("stopped", ""),
             "task": task, "data": population.description,
         }
         # Benchopt pickles each row twice, and NumPy's numbers take ten times as long as Python's.
@@ -76,12 +78,14 @@ def make_rows(outcomes, splits, study, population, is_bootstrap):
 
 
 def _redundancy(outcomes, splits, n_study):
-    losses = np.full((len(splits), n_study), np.nan)
-    for outcome in outcomes:
-        k, record = outcome["split"], outcome["record"]
-        if k >= 0 and record["status"] == "ok":
-            losses[k, splits[k].test] = record["test_scores"]
-    return cumulative_redundancy(losses, len(splits[0].test) / n_study)
+    """ω after each split, by its number."""
+    running = Redundancy(len(splits), n_study, len(splits[0].test) / n_study)
+    return {
+        outcome["split"]: running.add(
+            held_out_losses(splits[outcome["split"]], outcome["record"], n_study)
+        )
+        for outcome in outcomes if outcome["split"] >= 0
+    }
 
 
 def _duplicate_groups(study):

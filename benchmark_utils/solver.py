@@ -101,10 +101,10 @@ class SplitSolver(BaseSolver):
         return problem is not None, problem
 
     def set_objective(self, problem, study, splits, stratify_by, task, n_classes, seed, score,
-                      has_bench, data_key, repetition, problem_of):
+                      has_bench, data_key, stopping, repetition, problem_of):
         self.study, self.splits, self.task, self.n_classes = study, splits, task, n_classes
         self.seed, self.score, self.data_key = seed, score, data_key
-        self._stratify_by, self._has_bench = stratify_by, has_bench
+        self._stratify_by, self._has_bench, self._stopping = stratify_by, has_bench, stopping
         self._repetition, self._problem_of = repetition, problem_of
         self.store = Store(self._store_path())
 
@@ -132,7 +132,7 @@ class SplitSolver(BaseSolver):
         return Tuner(
             self.tuning, self.search, self.n_configs, self.inner_folds, self.search_space,
             self.config, len(self.study), self.splits, self._stratify_by, self.seed,
-            self._has_bench, self._records,
+            self._has_bench, self._records, self._stopping,
         )
 
     def _fit_ahead(self, tuner):

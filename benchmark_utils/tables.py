@@ -42,6 +42,9 @@ OBJECT_TYPES = {
     "string": "str",
 }
 LONGEST_LIST = 5
+# Examples of a class below which it is called rare, and standard deviations by which more
+# neighbours resemble each other than in random order for the rows to be called ordered.
+RARE, ORDERED = 10, 5
 
 
 @dataclass(frozen=True)
@@ -261,7 +264,7 @@ def make_population(table, target=None, task=None, decimal=".", bench_size="auto
     description = "; ".join([
         f"{table.name}: {_counted(len(X), 'example')}, {_about_features(X)}, {about_target}",
         _counted(n_duplicates, "duplicate example"), about_bench,
-        *_almost_numeric(table, X, decimal),
+        *_almost_numeric(table, X, decimal), *_rare_classes(y, classes), *_order(y, classes),
     ])
     return PoolPopulation(X, y, task, n_bench, description, classes)
 
@@ -517,6 +520,32 @@ def _bench_count(table, bench_size):
             f"than {MIN_EXAMPLES}: use bench_size={n - MIN_EXAMPLES} or less"
         )
     return n_bench, f"benchmarking set of {n_bench:,}" if n_bench else "no benchmarking set"
+
+
+def _rare_classes(y, classes):
+    if classes is None:
+        return []
+    counts = np.bincount(y, minlength=len(classes))
+    return [f"class {name!r} is rare ({_counted(n, 'example')})"
+            for name, n in zip(classes, counts, strict=True) if n < RARE]
+
+
+def _order(y, classes):
+    """Whether neighbouring rows resemble each other more than chance allows."""
+    if classes is None:
+        centred = y - y.mean()
+        z = (centred[1:] * centred[:-1]).sum() / (centred**2).sum() * np.sqrt(len(y))
+    else:
+        # Neighbours in random order share their class with probability Σ p².
+        expected = ((np.bincount(y) / len(y)) ** 2).sum()
+        n_equal = (y[1:] == y[:-1]).sum()
+        z = (n_equal - (len(y) - 1) * expected) / np.sqrt(
+            (len(y) - 1) * expected * (1 - expected)
+        )
+    if z < ORDERED:
+        return []
+    return ["neighbouring rows have similar targets: if that comes from groups (patients, sites) "
+            "or from time, random splits make scores look better than they are"]
 
 
 def _about_features(X):

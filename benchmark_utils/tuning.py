@@ -58,6 +58,7 @@ class Tuner:
     seed : int, the repetition's seed
     has_bench : bool
     fit : callable (Job, list of (index, config)) -> list of records
+    stopping : Stopping or None
 
     Raises
     ------
@@ -66,7 +67,7 @@ class Tuner:
     """
 
     def __init__(self, rule, search, n_configs, inner_folds, space, default, n_study, splits,
-                 stratify_by, seed, has_bench, fit):
+                 stratify_by, seed, has_bench, fit, stopping=None):
         if rule not in RULES:
             raise InputError(f"tuning={rule!r} is none of {', '.join(RULES)}")
         if search not in SEARCHES:
@@ -79,13 +80,16 @@ class Tuner:
             raise InputError("tuning=val needs a validation part: set the objective's val_size")
         if rule == "benchmark" and not has_bench:
             raise InputError("tuning=benchmark needs a benchmarking set, and there is none")
+        if rule == "cv" and stopping is not None:
+            raise InputError("tuning=cv needs all splits: set the objective's "
+                             "stop_when_redundant=None")
         if rule == "nested" and not (isinstance(inner_folds, (int, np.integer))
                                      and inner_folds >= 2):
             raise InputError(f"inner_folds={inner_folds!r} is not an integer ≥ 2")
         self._rule, self._is_search = RULES[rule], rule != "default"
         self._search_name, self._space = search, space
         self._inner_folds, self._splits, self._stratify_by = inner_folds, splits, stratify_by
-        self._seed, self._fit = seed, fit
+        self._seed, self._fit, self._stopping = seed, fit, stopping
         self.n_study, self.has_bench = n_study, has_bench
         if rule == "nested":
             for k, split in enumerate(splits):
@@ -119,18 +123,30 @@ class Tuner:
             n_failed_configs : configurations so far that failed or diverged
             score_bench_best : best benchmark score among the configurations so far
             record : dict, see `Score`, with status and message
+            stopped : str, only where no further split was made: why
         """
-        return list(self._rule(self))
+        outcomes = []
+        reason = None if self._stopping is None else self._stopping.watch()
+        for outcome in self._rule(self):
+            outcomes.append(outcome)
+            if reason is not None and outcome["budget"] == len(self._configs):
+                stopped = reason(self._splits[outcome["split"]], outcome["record"])
+                if stopped:
+                    outcome["stopped"] = stopped
+                    break
+        return outcomes
 
     def planned(self):
         """The fits that the rule asks for whatever the scores turn out to be.
 
         Returns
         -------
-        list of (Job, index, config); empty for an adaptive search
+        list of (Job, index, config); empty for an adaptive search, and where splits
+        may be left out
         """
         planned = []
-        if self._search_name == "tpe" and len(self._configs) > 1:
+        is_adaptive = self._search_name == "tpe" and len(self._configs) > 1
+        if is_adaptive or self._stopping is not None:
             return planned
 
         def note(job, batch):

@@ -108,9 +108,11 @@ CASES = [
         as_they_are, one_seed, without_bench, all_failed, first_learner_failed,
     )),
 ]
-PLOTS = ["adaptive_overfitting_gap", "fold_correlation_and_gain", "optimism", "ranking_table",
-         "ranking_under_both_rules", "reported_and_true_scores", "sample_gain", "summary",
-         "variance_of_the_estimate", "win_probability_by_budget", "winning_configurations"]
+PLOTS = ["adaptive_overfitting_gap", "advice", "fold_correlation_and_gain", "optimism",
+         "paired_comparisons", "ranking_gain", "ranking_retrieval", "ranking_table",
+         "ranking_under_both_rules", "redundancy_and_gain", "reported_and_true_scores",
+         "sample_gain", "score_distributions", "summary", "variance_of_the_estimate",
+         "win_probability_by_budget", "winning_configurations"]
 
 
 @pytest.fixture(scope="module")

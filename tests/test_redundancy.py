@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from benchmark_utils.redundancy import cumulative_redundancy
+from benchmark_utils.errors import InputError
+from benchmark_utils.redundancy import Redundancy, Stopping, predicted_gain
+from benchmark_utils.splits import Split
+
+
+def cumulative_redundancy(losses, test_fraction):
+    running = Redundancy(*losses.shape, test_fraction)
+    return np.array([running.add(row) for row in losses])
 
 
 def held_out_losses(K=6, n_study=20, n_test=8, seed=0):
@@ -156,3 +163,86 @@ def test_zero_one_losses():
     omega = cumulative_redundancy(wrong, 0.4)
     assert omega[5] == pytest.approx(by_definition(wrong, 0.4))
     assert omega[1:] == pytest.approx(cumulative_redundancy(1 - wrong, 0.4)[1:])
+
+
+class TestPredictedGain:
+    def test_by_hand(self):
+        # 10 / (1 + 9 · 0.1); f = 1 − 0.1/0.2 = 0.5: 1 / (0.5 · 0.2 + 0.5/10).
+        assert predicted_gain(0.1, 10, 0.2) == pytest.approx(10 / 1.9)
+        assert predicted_gain(0.1, 10, 0.2, "repeated_kfold") == pytest.approx(1 / 0.15)
+
+    @pytest.mark.parametrize("procedure", ["mccv", "repeated_kfold"])
+    def test_limits(self, procedure):
+        assert predicted_gain(0.0, 20, 0.25, procedure) == pytest.approx(20)
+        assert predicted_gain(-0.1, 20, 0.25, procedure) == pytest.approx(20)
+        # Equal errors: every study example in the test set, n_study / n_test, in the end.
+        assert predicted_gain(0.25, 10**9, 0.25, procedure) == pytest.approx(4)
+        assert predicted_gain(0.1, 1, 0.25, procedure) == pytest.approx(1) or procedure != "mccv"
+        assert np.isnan(predicted_gain(np.nan, 20, 0.25, procedure))
+
+    def test_grows_with_splits_and_falls_with_redundancy(self):
+        for procedure in ("mccv", "repeated_kfold"):
+            by_splits = predicted_gain(0.1, np.arange(2, 100), 0.2, procedure)
+            assert (np.diff(by_splits) > 0).all()
+            by_omega = predicted_gain(np.linspace(0, 0.2, 30), 20, 0.2, procedure)
+            assert (np.diff(by_omega) < 0).all()
+
+    def test_is_the_variance_ratio_of_equally_correlated_errors(self):
+        """Mean of K splits whose errors on any example have covariance ρ, n_test of n_study."""
+        n_study, n_test, K, rho = 12, 3, 4, 0.7
+        # Var(mean of K) with test sets drawn at random: every pair of splits shares n_test²/n_study
+        # examples on average, each with covariance ρ; all in units of one example's variance.
+        variance = (K * n_test + K * (K - 1) * rho * n_test**2 / n_study) / (K * n_test) ** 2
+        assert predicted_gain(rho * n_test / n_study, K, n_test / n_study) == pytest.approx(
+            (1 / n_test) / variance
+        )
+
+
+class TestStopping:
+    SIZES = dict(n_splits=20, n_study=20, n_test=8, procedure="mccv")
+
+    def reasons(self, losses, **options):
+        watch = Stopping(**{"ratio": 1.5, "min_splits": 3, **self.SIZES, **options}).watch()
+        for row in losses:
+            test = np.flatnonzero(~np.isnan(row))
+            split = Split(np.flatnonzero(np.isnan(row)), np.arange(0), test)
+            yield watch(split, {"status": "ok", "test_scores": row[test]})
+
+    def test_equal_losses_stop_it_as_early_as_it_may(self):
+        # ω = 0.4: 3/(1 + 2·0.4) = 1.67 after 3 splits, 20/(1 + 19·0.4) = 2.33 after 20: 1.4 times.
+        losses = np.tile(held_out_losses(K=1), (6, 1))
+        reasons = list(self.reasons(losses))
+        assert reasons[:2] == [None, None]
+        assert reasons[2] == (
+            "stopped after 3 of 20 splits: the predicted gain would rise from 1.67 to 2.33, "
+            "by less than a factor of 1.5"
+        )
+        assert list(self.reasons(losses, min_splits=5))[:4] == [None] * 4
+        # After 4 splits: 4/2.2 = 1.82, which 2.33 exceeds by 1.28; after 5: 1.92, by 1.21.
+        assert [bool(r) for r in self.reasons(losses, ratio=1.25)] == [False] * 4 + [True] * 2
+
+    def test_unrelated_losses_let_it_go_on(self):
+        rng = np.random.default_rng(0)
+        losses = rng.normal(size=(12, 20))
+        for row in losses:
+            row[rng.permutation(20)[8:]] = np.nan
+        assert not any(self.reasons(losses))
+
+    def test_the_last_split_needs_no_reason(self):
+        losses = np.tile(held_out_losses(K=1), (4, 1))
+        assert list(self.reasons(losses, n_splits=4, ratio=100, min_splits=4)) == [None] * 4
+
+    def test_without_a_success_it_goes_on(self):
+        watch = Stopping(ratio=10.0, min_splits=2, **self.SIZES).watch()
+        split = Split(np.arange(12), np.arange(0), np.arange(12, 20))
+        assert [watch(split, {"status": "failed"}) for _ in range(5)] == [None] * 5
+
+    @pytest.mark.parametrize("change, message", [
+        ({"ratio": 1}, "stop_when_redundant=1 is neither None nor a ratio > 1"),
+        ({"ratio": "yes"}, "stop_when_redundant='yes'"),
+        ({"min_splits": 1}, "min_splits=1 is not an integer ≥ 2"),
+        ({"procedure": "bootstrap"}, "needs procedure=mccv or repeated_kfold, not bootstrap"),
+    ])
+    def test_what_cannot_be(self, change, message):
+        with pytest.raises(InputError, match=message):
+            Stopping(**{"ratio": 1.2, "min_splits": 3, **self.SIZES, **change})

@@ -186,11 +186,22 @@ class TestLatex:
 
 class TestOtherTables:
     def test_of_tuning_where_there_is_none(self, printed, result_file, tmp_path):
-        others = [name for name in report.TABLES if name != "summary"]
-        assert others
-        for name in others:
+        for name in ("ranking", "optimism", "winners"):
             code, _, err = printed(
                 result_file, "--table", name, "--csv", tmp_path / "table.csv"
             )
             assert code == 1 and f"no table {name}" in err
             assert not (tmp_path / "table.csv").exists()
+
+    @pytest.mark.parametrize("name, heading", [
+        ("comparisons", "Paired comparisons of learners"),
+        ("advice", "Advice from the study sets alone"),
+    ])
+    def test_printed_when_asked_for(self, printed, result_file, tmp_path, name, heading):
+        _, unasked, _ = printed(result_file)
+        assert heading not in unasked
+        code, out, _ = printed(result_file, "--table", name, "--csv", tmp_path / "table.csv")
+        assert code == 0 and out.count(heading) == len(HEADINGS)
+        table = pd.read_csv(tmp_path / "table.csv")
+        # Three learners make three pairs.
+        assert len(table) == 3 * len(HEADINGS) and {"dataset", "setting"} < set(table)

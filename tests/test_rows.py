@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from benchmark_utils.population import GeneratedPopulation, PoolPopulation
-from benchmark_utils.redundancy import cumulative_redundancy
+from benchmark_utils.redundancy import Redundancy
 from benchmark_utils.scoring import SECONDARY
 from benchmark_utils.solver import SplitSolver
 
@@ -98,8 +98,26 @@ class TestRedundancy:
             test = solver.study[split.test]
             losses[k, split.test] = (test.y - test.X[:, 0]) ** 2
         # Test sets hold 10 of 50 examples.
-        expected = cumulative_redundancy(losses, 0.2)
+        running = Redundancy(*losses.shape, 0.2)
+        expected = [running.add(row) for row in losses]
         assert rows["redundancy"].tolist() == pytest.approx(expected, nan_ok=True, rel=1e-4)
+
+    def test_stopping_leaves_out_later_splits(self, solve):
+        options = dict(procedure="mccv", train_size=40, n_splits=30)
+        whole = solve(GENERATED, First.get_instance(), **options)
+        stopped = solve(GENERATED, First.get_instance(), **options, stop_when_redundant=1.5,
+                        min_splits=4)
+        assert set(whole["stopped"]) == {""}
+        # The same rows as far as they go: its predictions don't depend on the training part.
+        assert 4 <= len(stopped) < 30
+        columns = [c for c in whole if not c.endswith("_seconds")]
+        pd.testing.assert_frame_equal(
+            stopped[columns].drop(columns="stopped"),
+            whole[columns].drop(columns="stopped").iloc[:len(stopped)],
+        )
+        *before, last = stopped["stopped"]
+        assert set(before) == {""}
+        assert last.startswith(f"stopped after {len(stopped)} of 30 splits")
 
     def test_fixed_split_with_a_deterministic_learner(self, solve):
         rows = solve(GENERATED, First.get_instance(), **SIZES, procedure="fixed_split")

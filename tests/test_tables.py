@@ -54,6 +54,21 @@ GOOD = lines("age,y", COUNT, ["yes", "no"])
 
 # Text files that can be used
 
+@pytest.mark.parametrize("kind", ["classification", "regression"])
+def test_rows_in_order_are_noticed(load, kind):
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((200, 2))
+    walk = 0.1 * noise[:, 0].cumsum() + 0.02 * noise[:, 1]
+    for y, is_ordered in ((walk, True), (rng.permutation(walk), False)):
+        if kind == "classification":
+            y = np.where(y > np.median(y), "high", "low")
+        text = "x,y\n" + "".join(
+            f"{x},{target}\n" for x, target in zip(noise[:, 1], y, strict=True)
+        )
+        said = load(text, task=kind).description
+        assert ("neighbouring rows have similar targets" in said) == is_ordered
+
+
 def test_description_of_every_kind_of_column(load):
     population = load(
         "age,colour,member,y\n"
@@ -67,7 +82,7 @@ def test_description_of_every_kind_of_column(load):
     assert population.description == (
         "people.csv: 12 examples, 3 features (1 numeric, 1 boolean, 1 categorical; 4 missing "
         "values), classification into 2 classes of target 'y': no (10), yes (2); 7 duplicate "
-        "examples; no benchmarking set (too small)"
+        "examples; no benchmarking set (too small); class 'yes' is rare (2 examples)"
     )
     X, y = examples_of(population)
     assert X["age"].dtype == float and X["age"].isna().tolist() == [0, 1, 0, 1] + [0] * 8

@@ -80,10 +80,10 @@ class Fits:
 
 
 def tuner(rule, fit, n_configs=4, search="random", splits=SPLITS, space=SPACE, default=None,
-          inner_folds=3, stratify_by=None, has_bench=True, seed=0):
+          inner_folds=3, stratify_by=None, has_bench=True, seed=0, stopping=None):
     n_study = 1 + max(part.max() for s in splits for part in (s.train, s.val, s.test) if len(part))
     return Tuner(rule, search, n_configs, inner_folds, space, default or {"C": 1.0}, n_study,
-                 splits, stratify_by, seed, has_bench, fit)
+                 splits, stratify_by, seed, has_bench, fit, stopping)
 
 
 def choices(outcomes, split):
@@ -487,6 +487,39 @@ class TestWhatIsAskedFor:
         fits = self.FITS()
         tuner("nested", fits).outcomes()
         assert {job.seed_key for job, _, _ in fits.asked if job.with_outer} == {(0, 0)}
+
+
+class TestStopping:
+    class AfterOne:
+        """Stops after the first split, and remembers by which record."""
+
+        def __init__(self):
+            self.seen = []
+
+        def watch(self):
+            def reason(split, record):
+                self.seen.append((split, record))
+                return "enough"
+
+            return reason
+
+    @pytest.mark.parametrize("rule", ["default", "val", "test", "nested", "memorise"])
+    def test_no_further_split_is_fitted(self, rule):
+        fits, stopping = Fits(inner=TestNested.INNER), self.AfterOne()
+        outcomes = tuner(rule, fits, stopping=stopping).outcomes()
+        assert {o["split"] for o in outcomes} == {0}
+        assert {job.seed_key[1] for job, _, _ in fits.asked} == {0}
+        # It is told of the choice at the largest budget.
+        ((split, record),) = stopping.seen
+        assert split is SPLITS[0] and record is outcomes[-1]["record"]
+        assert [o.get("stopped", "") for o in outcomes] == [""] * (len(outcomes) - 1) + ["enough"]
+
+    def test_nothing_is_planned(self):
+        assert tuner("val", Fits(), stopping=self.AfterOne()).planned() == []
+
+    def test_cv_needs_all_splits(self):
+        with pytest.raises(InputError, match="stop_when_redundant=None"):
+            tuner("cv", Fits(), stopping=self.AfterOne())
 
 
 class TestAdaptive:

@@ -54,7 +54,8 @@ def tidy(results):
         The columns of `benchmark_utils.rows`, without prefix, and `dataset`,
         `setting`, `learner` and `algorithm` (categories, in the order of the
         results; an algorithm is a learner whatever its tuning rule and budget),
-        the solver's `tuning`, `search` and `n_configs`, and `seed`.
+        the solver's `tuning`, `search` and `n_configs`, the objective's `procedure`,
+        and `seed`.
     """
     rows = pd.DataFrame({
         name.removeprefix("objective_"): results[name]
@@ -66,6 +67,7 @@ def tidy(results):
         rows[component] = pd.Categorical(label, categories=list(dict.fromkeys(label)))
     for name in ("tuning", "search", "n_configs"):
         rows[name] = results[f"p_solver_{name}"]
+    rows["procedure"] = results["p_obj_procedure"]
     rows["seed"] = results["idx_rep"]
     return rows
 

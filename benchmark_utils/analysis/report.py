@@ -9,6 +9,8 @@ from pathlib import Path
 import pandas as pd
 from benchopt.results import read_results
 
+from benchmark_utils.analysis.advice import advice_notes, advice_table
+from benchmark_utils.analysis.comparison import comparison_notes, comparison_table
 from benchmark_utils.analysis.searches import (
     optimism_table,
     ranking_notes,
@@ -30,7 +32,15 @@ TABLES = {
     "winners": (winners_table, lambda *_: [
         "Where the winning configurations lie in their ranges (0 … 1)",
     ]),
+    "comparisons": (comparison_table, lambda *of: [
+        "Paired comparisons of learners", *(f"  {note}" for note in comparison_notes(*of)),
+    ]),
+    "advice": (advice_table, lambda *of: [
+        "Advice from the study sets alone", *(f"  {note}" for note in advice_notes(*of)),
+    ]),
 }
+#: what is printed unasked
+USUAL = ("summary", "ranking", "optimism", "winners")
 OUTPUTS = Path(__file__).parents[2] / "outputs"
 LATEX = {
     r"ρ\_δ": r"$\rho_\delta$", "ω": r"$\omega$", "≥": r"$\geq$", "–": "--", "−": "$-$",
@@ -47,7 +57,8 @@ def main(arguments=None):
         "file", nargs="?", type=Path, help="result file; by default the newest in outputs/"
     )
     parser.add_argument(
-        "--table", choices=list(TABLES), default="summary", help="the table for --csv and --latex"
+        "--table", choices=list(TABLES), default="summary",
+        help="the table for --csv and --latex; also printed",
     )
     parser.add_argument("--csv", type=Path, help="also write the table as CSV")
     parser.add_argument("--latex", type=Path, help="also write the table as LaTeX")
@@ -66,19 +77,7 @@ def main(arguments=None):
         return 1
     results = read_results(path)
 
-    chosen = []
-    for dataset, setting in _combinations(results):
-        print(f"\n{heading(dataset, setting)}")
-        for note in notes(results, dataset, setting):
-            print(f"  {note}")
-        for name, (make, says) in TABLES.items():
-            made = make(results, dataset, setting)
-            if made.empty:
-                continue
-            print("\n".join(["", *says(results, dataset, setting)]))
-            print(made.to_string(index=False, float_format=_number, na_rep=""))
-            if name == options.table:
-                chosen.append(made.assign(dataset=dataset, setting=setting))
+    chosen = print_tables(results, dict.fromkeys([*USUAL, options.table]))[options.table]
     if not chosen and (options.csv or options.latex):
         print(f"These results have no table {options.table}.", file=sys.stderr)
         return 1
@@ -93,6 +92,29 @@ def main(arguments=None):
         options.latex.write_text(to_latex(combined), encoding="utf-8")
         print(f"\nWritten to {options.latex}")
     return 0
+
+
+def print_tables(results, names):
+    """Print the tables of these names of each data set and setting, with what must be known.
+
+    Returns
+    -------
+    dict, name -> list of those tables that have rows, each with data set and setting
+    """
+    printed = {name: [] for name in names}
+    for dataset, setting in _combinations(results):
+        print(f"\n{heading(dataset, setting)}")
+        for note in notes(results, dataset, setting):
+            print(f"  {note}")
+        for name in names:
+            make, says = TABLES[name]
+            made = make(results, dataset, setting)
+            if made.empty:
+                continue
+            print("\n".join(["", *says(results, dataset, setting)]))
+            print(made.to_string(index=False, float_format=_number, na_rep=""))
+            printed[name].append(made.assign(dataset=dataset, setting=setting))
+    return printed
 
 
 def to_latex(summary):

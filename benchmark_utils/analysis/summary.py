@@ -34,7 +34,8 @@ class LearnerSummary:
     n_test : test examples per split
     ceiling : n_study / n_test, the gain if every study example were a test example of one split
     raw, deltas : VarianceComponents of test scores and of deltas
-    gain : SampleGain, or None
+    gain : SampleGain, or None; of the splits that all seeds made
+    stopped : str, where and why splits were left out, "" if none were
     redundancy : mean over seeds of ω after the last split
     seconds : mean time of one fit
     message : first message of a split that isn't ok, or else first warning
@@ -49,6 +50,7 @@ class LearnerSummary:
     raw: VarianceComponents
     deltas: VarianceComponents
     gain: SampleGain | None
+    stopped: str
     redundancy: float
     seconds: float
     message: str
@@ -86,14 +88,18 @@ def _summarise(rows):
     messages = rows["message"][~ok].tolist() or [m for m in rows["message"] if m]
     last = rows[ok].sort_values("split").groupby("seed")["redundancy"].last()
     n_test = int(rows["n_test"].iloc[0])
+    made = rows.groupby("seed").size()
+    K, first_reason = made.min(), next((reason for reason in rows["stopped"] if reason), "")
     return LearnerSummary(
         n_seeds=int(np.isfinite(test).any(axis=1).sum()), n_ok=int(ok.sum()), n_rows=len(rows),
         score_test=_mean_of_means(test), score_bench=_mean_of_means(bench),
         n_test=n_test, ceiling=rows["n_study"].iloc[0] / n_test,
         raw=variance_components(test, rng), deltas=variance_components(delta, rng),
         gain=sample_gain(
-            delta, outer_matrix(rows), n_test, rng, n_splits=reported_splits(delta.shape[1]),
+            delta[:, :K], outer_matrix(rows), n_test, rng, n_splits=reported_splits(K),
         ),
+        stopped=f"{_range(made)} splits were made; seed {rows['seed'].iloc[0]} {first_reason}"
+        if first_reason else "",
         redundancy=last.mean(),
         seconds=rows["fit_seconds"].mean(), message=messages[0] if messages else "",
     )
@@ -183,6 +189,8 @@ def notes(results, dataset, setting):
             )
         elif s.message:
             said.append(f"{learner} warned: {s.message}")
+        if s.stopped:
+            said.append(f"{learner}: {s.stopped}. Its G is that of the splits all seeds made.")
     capped = rows[(rows["search"] == "grid") & (rows["budget"] < rows["n_configs"])
                   & (rows["tuning"] != "default")]
     for learner, part in by_learner(capped):
@@ -215,6 +223,11 @@ def notes(results, dataset, setting):
 
 def _count(n, what):
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _range(counts):
+    low, high = counts.min(), counts.max()
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _root(variance):

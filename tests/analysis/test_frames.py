@@ -33,7 +33,7 @@ def results_of(solvers=(("ridge", {"alpha": 1.0}),), datasets=(("simulated", {"n
             "solver_name": full_name(solver, {**always, **of_solver}),
             "idx_rep": seed, "objective_split": 0, "objective_score_test": -1.0,
             **{f"p_dataset_{k}": v for k, v in of_dataset.items()},
-            **{f"p_obj_{k}": v for k, v in setting.items()},
+            "p_obj_procedure": "mccv", **{f"p_obj_{k}": v for k, v in setting.items()},
             **{f"p_solver_{k}": v for k, v in {**always, **of_solver}.items()},
         }
         for dataset, of_dataset in datasets for setting in settings

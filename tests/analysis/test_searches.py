@@ -66,6 +66,7 @@ def search_rows(rule, table, n_configs=None, search="random", solver="svm", inne
     meta = {
         "dataset_name": "gaussian[labels=signal]", "p_dataset_labels": "signal",
         "objective_name": "Score trust[n_splits=1]", "p_obj_n_splits": 1,
+        "p_obj_procedure": "mccv",
         "solver_name": f"{solver}[{name}]",
         **{f"p_solver_{k}": v for k, v in described.items()},
     }
@@ -158,6 +159,7 @@ class TestRuns:
     def test_settings_and_data_sets_are_kept_apart(self, study):
         other = study.assign(**{
             "objective_name": "Score trust[n_splits=2]", "p_obj_n_splits": 2,
+            "p_obj_procedure": "mccv",
             "objective_score_test": 0.0,
         })
         both = pd.concat([study, other], ignore_index=True)

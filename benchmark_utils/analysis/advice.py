@@ -1,0 +1,116 @@
+"""Advice to someone with one study set: whether more splits pay off, and which learner is better.
+
+Nothing here needs a benchmarking set or more than one seed; with several seeds, each figure is the
+median over them: what a typical study set says.
+"""
+import math
+
+import numpy as np
+import pandas as pd
+
+from benchmark_utils.analysis.comparison import comparisons, corrected_resampled_ttest
+from benchmark_utils.analysis.frames import by_learner, score_matrix
+from benchmark_utils.analysis.summary import final_rows
+from benchmark_utils.redundancy import predicted_gain
+
+#: going on pays off while it promises to multiply the gain by more than that
+WORTHWHILE = 1.2
+FEW, MANY = 20, 200
+EARLY = (3, 5)
+
+
+def splits_worth_making(redundancy, test_fraction, procedure="mccv"):
+    """The smallest K from which going on to 200 splits multiplies the predicted gain by ≤ 1.2.
+
+    Returns
+    -------
+    int, or None where the redundancy is NaN
+    """
+    if math.isnan(redundancy):
+        return None
+    gain = predicted_gain(redundancy, np.arange(1, MANY + 1), test_fraction, procedure)
+    return 1 + int(np.argmax(gain[-1] <= WORTHWHILE * gain))
+
+
+def advice_table(results, dataset, setting):
+    """One row per learner.
+
+    Parameters
+    ----------
+    results : DataFrame, as Benchopt saves it
+    dataset, setting : labels, see `frames.labels`
+
+    Returns
+    -------
+    DataFrame
+        Mean test score and its 95 % interval, by the corrected resampled t-test's variance
+        (1/K + n_test/n_train)·s², which allows for splits that share examples; redundancy ω
+        after the first splits and after all; the gain it predicts for 20 and 200 splits; from
+        how many splits on going further promises little, and whether that many were made.
+    """
+    rows = final_rows(results, dataset, setting)
+    table_rows = []
+    for learner, part in by_learner(rows):
+        ok = part[part["status"] == "ok"]
+        if ok.empty:
+            continue
+        first = part.iloc[0]
+        K, fraction = part.groupby("seed").size().min(), first["n_test"] / first["n_study"]
+        tests = [
+            corrected_resampled_ttest(
+                scores, np.zeros(len(scores)), first["n_test"] / first["n_train"]
+            ) for scores in score_matrix(part, "score_test")
+        ]
+        low, high = (np.nanmedian([getattr(test, end) for test in tests]) if K > 1 else math.nan
+                     for end in ("low", "high"))
+        omega = part.groupby("split")["redundancy"].median()
+        last = ok.sort_values("split").groupby("seed")["redundancy"].last().median()
+        enough = splits_worth_making(last, fraction, first["procedure"])
+        table_rows.append({
+            "learner": learner,
+            "score": np.nanmedian([test.mean_difference for test in tests]),
+            "95 %": "" if math.isnan(low) else f"[{low:.3g}, {high:.3g}]",
+            **{f"ω after {k}": omega.get(k - 1, math.nan) for k in EARLY},
+            f"ω after {K}": last,
+            **{f"predicted G_{n}": predicted_gain(last, n, fraction, first["procedure"])
+               for n in (FEW, MANY)},
+            "go on": "" if enough is None else "no" if enough <= K else f"to {enough} splits",
+        })
+    return pd.DataFrame(table_rows)
+
+
+def advice_notes(results, dataset, setting):
+    """Whether the leading learner is better than each other, as far as it can be told.
+
+    Returns
+    -------
+    list of str, one sentence per other learner under the same tuning rule
+    """
+    said, scores = [], advice_table(results, dataset, setting)
+    if scores.empty:
+        return said
+    leader = scores["learner"][scores["score"].idxmax()]
+    for (a, b), pair in comparisons(results, dataset, setting).items():
+        if leader not in (a, b):
+            continue
+        if math.isnan(pair.p):
+            said.append(f"{a} and {b} have equal scores, or one split only: no test.")
+            continue
+        difference, low, high = pair.mean_difference, pair.low, pair.high
+        if difference < 0:
+            a, b, difference, low, high = b, a, -difference, -high, -low
+        wins = max(pair.outperforms.value, 1 - pair.outperforms.value)
+        text = f"by {difference:.3g} [{low:.3g}, {high:.3g}]"
+        if pair.p < 0.05:
+            text = f"{a} is better than {b} {text}, p = {pair.p:.2g}"
+        elif math.isinf(pair.splits_needed):
+            text = (f"{a} leads {b} {text}, which is not resolved, and no number of splits would "
+                    "resolve it: it takes more data")
+        else:
+            text = (f"{a} leads {b} {text}, which is not resolved: it would take about "
+                    f"{math.ceil(pair.splits_needed)} splits")
+        if pair.opposed:
+            text += (f"; but {b} wins {wins:.0%} of the splits, so {a}'s lead rests on a few in "
+                     f"which {b} fails badly")
+        said.append(text + ".")
+    return said

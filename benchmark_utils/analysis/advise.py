@@ -1,0 +1,75 @@
+"""Advice on one's own table: are the splits enough, and which learner is better?
+
+    python -m benchmark_utils.analysis.advise FILE --target COLUMN --task TASK -s SOLVER [-s …]
+
+FILE is a CSV or parquet file, or the name of one of scikit-learn's data sets that `tabular` knows.
+All examples (or those of --train-size) are split K times; none are set aside.
+"""
+import argparse
+import sys
+from pathlib import Path
+
+from benchopt.results import read_results
+from benchopt.runner import run_benchmark
+
+from benchmark_utils.analysis.report import print_tables
+from benchmark_utils.tables import BUNDLED
+
+ROOT = Path(__file__).parents[2]
+TABLES = ("advice", "comparisons")
+
+
+def main(arguments=None):
+    """Run the solvers on the table and print the advice; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmark_utils.analysis.advise",
+        description="Are the splits enough, and which learner is better?",
+    )
+    parser.add_argument("file", help=f"CSV or parquet file, or one of {', '.join(BUNDLED)}")
+    parser.add_argument("--target", help="column to predict")
+    parser.add_argument("--task", choices=["classification", "regression"])
+    parser.add_argument("--sep", help="of a text file; by default a comma")
+    parser.add_argument("--decimal", default=".", help="decimal mark of a text file")
+    parser.add_argument("--encoding", default="utf-8-sig", help="of a text file")
+    parser.add_argument(
+        "-s", "--solver", action="append", required=True, help="as in benchopt run; may be repeated"
+    )
+    parser.add_argument("--splits", type=int, default=20, help="K, by default 20")
+    parser.add_argument("--test-size", type=float, default=0.2, help="share, by default 0.2")
+    parser.add_argument(
+        "--train-size", type=int, help="training examples; by default all but the test share"
+    )
+    parser.add_argument("-j", "--jobs", type=int, default=1, help="number of processes")
+    parser.add_argument("--output", default="advice", help="name of the result file and page")
+    options = parser.parse_args(arguments)
+    if Path(options.output).name != options.output:
+        parser.error(f"--output={options.output} is not a plain name: results go to outputs/")
+
+    if options.file in BUNDLED:
+        data = dict(dataset=options.file)
+    else:
+        data = dict(
+            path=str(Path(options.file).expanduser().resolve()), target=options.target,
+            task=options.task, sep=options.sep, decimal=options.decimal,
+            encoding=options.encoding,
+        )
+    try:
+        output = run_benchmark(
+            str(ROOT), dataset_names=[{"tabular": {**data, "bench_size": 0}}],
+            objective_filters=[{"score trust": {
+                "train_size": options.train_size or "max", "test_size": options.test_size,
+                "n_splits": options.splits,
+            }}],
+            solver_names=options.solver, n_repetitions=1, n_jobs=options.jobs,
+            output_file=options.output, display=False,
+        )
+    except RuntimeError:
+        # Benchopt raises where every run was skipped, and has said why.
+        print("There is no result: the reason is above.", file=sys.stderr)
+        return 1
+    print_tables(read_results(output), TABLES)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from benchmark_utils.analysis.advice import advice_notes, advice_table, splits_worth_making
+from benchmark_utils.redundancy import predicted_gain
+
+AT = ("own", "as configured")
+
+
+def results(scores, omegas=None, n_test=20, n_train=80, procedure="mccv"):
+    """Result frame of learners' scores, dict of lists (one seed) or lists of lists (seeds)."""
+    rows = []
+    for learner, of_seeds in scores.items():
+        of_seeds = of_seeds if isinstance(of_seeds[0], list) else [of_seeds]
+        for seed, of_splits in enumerate(of_seeds):
+            for k, score in enumerate(of_splits):
+                rows.append({
+                    "dataset_name": "own", "objective_name": "Score trust",
+                    "solver_name": learner, "idx_rep": seed, "p_obj_procedure": procedure,
+                    "p_solver_tuning": "default", "p_solver_search": "random",
+                    "p_solver_n_configs": 30,
+                    "objective_split": k, "objective_budget": 1, "objective_score_test": score,
+                    "objective_score_bench": np.nan, "objective_n_bench": 0,
+                    "objective_status": "failed" if math.isnan(score) else "ok",
+                    "objective_redundancy": omegas[learner][k] if omegas and k else np.nan,
+                    "objective_n_test": n_test, "objective_n_train": n_train,
+                    "objective_n_study": n_test + n_train,
+                })
+    return pd.DataFrame(rows)
+
+
+class TestSplitsWorthMaking:
+    def test_by_hand(self):
+        # ω = 0.2: G_200 = 200/40.8 = 4.90, 1.2 · G_K ≥ 4.90 from G_K = K/(0.8 + 0.2 K) ≥ 4.085,
+        # K ≥ 3.268/(1 − 0.817) = 17.9.
+        assert splits_worth_making(0.2, 0.2) == 18
+
+    @pytest.mark.parametrize("procedure", ["mccv", "repeated_kfold"])
+    @pytest.mark.parametrize("omega", [0.0, 0.03, 0.1, 0.19])
+    def test_is_the_first_from_which_little_is_to_be_had(self, procedure, omega):
+        K = splits_worth_making(omega, 0.2, procedure)
+        promised = [predicted_gain(omega, n, 0.2, procedure) for n in (K - 1, K, 200)]
+        assert promised[2] <= 1.2 * promised[1] and promised[2] > 1.2 * promised[0]
+
+    def test_unknown_redundancy(self):
+        assert splits_worth_making(math.nan, 0.2) is None
+
+
+class TestTable:
+    SCORES = {"ridge": [0.80, 0.84, 0.88, 0.84], "svm": [0.70, 0.74, 0.72, 0.76]}
+    OMEGAS = {"ridge": [0, 0.05, 0.1, 0.2], "svm": [0, 0.05, 0.02, 0.0]}
+
+    def test_by_hand(self):
+        table = advice_table(results(self.SCORES, self.OMEGAS), *AT).set_index("learner")
+        ridge = table.loc["ridge"]
+        assert ridge["score"] == pytest.approx(0.84)
+        # s² = (0.04² + 0.04²)/3, half width t(3)·s·√(1/4 + 20/80)
+        half = stats.t(3).ppf(0.975) * np.sqrt(0.0032 / 3) * np.sqrt(0.5)
+        assert ridge["95 %"] == f"[{0.84 - half:.3g}, {0.84 + half:.3g}]"
+        assert (ridge["ω after 3"], ridge["ω after 4"]) == (0.1, 0.2)
+        assert math.isnan(ridge["ω after 5"])
+        assert ridge["predicted G_20"] == pytest.approx(20 / (1 + 19 * 0.2))
+        assert ridge["predicted G_200"] == pytest.approx(200 / (1 + 199 * 0.2))
+        assert ridge["go on"] == "to 18 splits"
+        assert table.loc["svm", "predicted G_20"] == pytest.approx(20)
+
+    def test_enough_is_enough(self):
+        scores = {"ridge": [0.8, 0.9] * 10}
+        table = advice_table(results(scores, {"ridge": [0.2] * 20}), *AT)
+        assert table["go on"].tolist() == ["no"]
+
+    def test_several_seeds_are_a_typical_one(self):
+        scores = {"ridge": [[0.8, 0.9], [0.5, 0.6], [0.6, 0.7]]}
+        table = advice_table(results(scores, {"ridge": [0, 0.1]}), *AT)
+        assert table["score"].tolist() == pytest.approx([0.65])
+
+    def test_one_split_promises_nothing(self):
+        table = advice_table(results({"ridge": [0.8]}), *AT)
+        assert table["95 %"].tolist() == [""] and table["go on"].tolist() == [""]
+
+    def test_failed_splits_are_left_out(self):
+        table = advice_table(
+            results({"ridge": [0.8, math.nan, 0.9], "svm": [math.nan] * 3},
+                    {"ridge": [0, math.nan, 0.1], "svm": [math.nan] * 3}), *AT
+        )
+        assert table["learner"].tolist() == ["ridge"]
+        assert table["score"].tolist() == pytest.approx([0.85])
+        assert table["ω after 3"].tolist() == [0.1]
+
+
+class TestNotes:
+    def test_resolved_whichever_is_named_first(self):
+        high, low = [0.90, 0.91, 0.92, 0.91, 0.90], [0.50, 0.52, 0.51, 0.50, 0.51]
+        for scores in ({"ridge": high, "svm": low}, {"svm": low, "ridge": high}):
+            (said,) = advice_notes(results(scores), *AT)
+            assert said.startswith("ridge is better than svm by 0.4 [0.38")
+            assert said.endswith(".") and "p = " in said
+
+    def test_number_of_splits_that_would_resolve_it(self):
+        # Differences 0, .1, 0, .1: mean .05, s = .0577, n_test/n_train = 0.01. With 9 splits
+        # t(8)·s·√(1/9 + 0.01) = 2.306 · .0577 · .348 = .0463, with 8 2.365 · .0577 · .367 = .0501.
+        frame = results({"ridge": [0.8, 0.9, 0.8, 0.9], "svm": [0.8] * 4}, n_test=1, n_train=100)
+        (said,) = advice_notes(frame, *AT)
+        assert "ridge leads svm by 0.05" in said and "it would take about 9 splits" in said
+
+    def test_when_only_more_data_would(self):
+        frame = results({"ridge": [0.8, 0.9, 0.8, 0.9], "svm": [0.84] * 4}, n_test=50, n_train=50)
+        (said,) = advice_notes(frame, *AT)
+        assert "no number of splits would resolve it: it takes more data" in said
+
+    def test_a_lead_that_rests_on_a_few_splits(self):
+        steady, brittle = [0.80] * 6, [0.82] * 5 + [0.10]
+        (said,) = advice_notes(results({"steady": steady, "brittle": brittle}), *AT)
+        assert "steady leads brittle" in said
+        assert "but brittle wins 83% of the splits, so steady's lead rests on a few in which " \
+            "brittle fails badly" in said
+
+    def test_equal_scores(self):
+        (said,) = advice_notes(results({"a": [0.8, 0.9], "b": [0.8, 0.9]}), *AT)
+        assert "a and b have equal scores" in said
+
+    def test_only_the_leader_is_compared(self):
+        scores = {name: [level, level + 0.02, level - 0.01] for name, level in
+                  (("a", 0.5), ("b", 0.9), ("c", 0.7), ("d", 0.6))}
+        said = advice_notes(results(scores), *AT)
+        assert len(said) == 3 and all("b " in sentence for sentence in said)
+
+    def test_nothing_to_compare(self):
+        assert advice_notes(results({"a": [0.8, 0.9]}), *AT) == []
+        assert advice_notes(results({"a": [math.nan] * 2}), *AT) == []
