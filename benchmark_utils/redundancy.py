@@ -70,9 +70,8 @@ class Redundancy:
         self._k += 1
         if not self._variance > self._negligible:
             return np.nan
-        if abs(self._covariance) <= self._negligible:
-            return 0.0
-        return self._test_fraction * self._covariance / self._variance
+        correlation = self._covariance / self._variance
+        return self._test_fraction * (correlation if abs(correlation) > ROUNDING else 0.0)
 
 
 def predicted_gain(redundancy, n_splits, test_fraction, procedure="mccv"):

@@ -14,7 +14,7 @@ class Plot(BasePlot):
     def plot(self, df, dataset, setting):
         boxes = [
             {"x": [learner], "y": [scores], "label": learner,
-             "color": self.get_style(learner)["color"]}
+             "color": views.pale(self.get_style(learner)["color"])}
             for learner, part in by_learner(final_rows(df, dataset, setting))
             if (scores := views.numbers(part["score_test"]))
         ]

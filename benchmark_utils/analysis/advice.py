@@ -44,9 +44,9 @@ def advice_table(results, dataset, setting):
     -------
     DataFrame
         Mean test score and its 95 % interval, by the corrected resampled t-test's variance
-        (1/K + n_test/n_train)·s², which allows for splits that share examples; redundancy ω
-        after the first splits and after all; the gain it predicts for 20 and 200 splits; from
-        how many splits on going further promises little, and whether that many were made.
+        (1/K + n_test/n_train)·s², which allows for splits that share examples; whether to go
+        on, to the number of splits from which going further promises little; redundancy ω
+        after the first splits and after all; Ĝ, the gain that it predicts for 20 and 200 splits.
     """
     rows = final_rows(results, dataset, setting)
     table_rows = []
@@ -70,11 +70,11 @@ def advice_table(results, dataset, setting):
             "learner": learner,
             "score": np.nanmedian([test.mean_difference for test in tests]),
             "95 %": "" if math.isnan(low) else f"[{low:.3g}, {high:.3g}]",
-            **{f"ω after {k}": omega.get(k - 1, math.nan) for k in EARLY},
-            f"ω after {K}": last,
-            **{f"predicted G_{n}": predicted_gain(last, n, fraction, first["procedure"])
-               for n in (FEW, MANY)},
             "go on": "" if enough is None else "no" if enough <= K else f"to {enough} splits",
+            **{f"ω_{k}": omega.get(k - 1, math.nan) for k in EARLY},
+            f"ω_{K}": last,
+            **{f"Ĝ_{n}": predicted_gain(last, n, fraction, first["procedure"])
+               for n in (FEW, MANY)},
         })
     return pd.DataFrame(table_rows)
 

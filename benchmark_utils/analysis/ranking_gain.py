@@ -356,7 +356,8 @@ def gain_notes(gain):
         said = [f"One split doesn't reach the level by {sizes[-1]} training examples: gains are "
                 "lower bounds"]
     else:
-        said = [f"One split reaches the level at {gain.single:.0f} training examples"]
+        said = [f"One split reaches the level at {gain.single:.0f} training examples, a number "
+                "that the interval takes as known"]
     unreached = gain.n_splits[np.isinf(gain.threshold)]
     small = gain.n_splits[gain.threshold == sizes[0]]
     if len(unreached):

@@ -61,12 +61,12 @@ class TestTable:
         # s² = (0.04² + 0.04²)/3, half width t(3)·s·√(1/4 + 20/80)
         half = stats.t(3).ppf(0.975) * np.sqrt(0.0032 / 3) * np.sqrt(0.5)
         assert ridge["95 %"] == f"[{0.84 - half:.3g}, {0.84 + half:.3g}]"
-        assert (ridge["ω after 3"], ridge["ω after 4"]) == (0.1, 0.2)
-        assert math.isnan(ridge["ω after 5"])
-        assert ridge["predicted G_20"] == pytest.approx(20 / (1 + 19 * 0.2))
-        assert ridge["predicted G_200"] == pytest.approx(200 / (1 + 199 * 0.2))
+        assert (ridge["ω_3"], ridge["ω_4"]) == (0.1, 0.2)
+        assert math.isnan(ridge["ω_5"])
+        assert ridge["Ĝ_20"] == pytest.approx(20 / (1 + 19 * 0.2))
+        assert ridge["Ĝ_200"] == pytest.approx(200 / (1 + 199 * 0.2))
         assert ridge["go on"] == "to 18 splits"
-        assert table.loc["svm", "predicted G_20"] == pytest.approx(20)
+        assert table.loc["svm", "Ĝ_20"] == pytest.approx(20)
 
     def test_enough_is_enough(self):
         scores = {"ridge": [0.8, 0.9] * 10}
@@ -89,7 +89,7 @@ class TestTable:
         )
         assert table["learner"].tolist() == ["ridge"]
         assert table["score"].tolist() == pytest.approx([0.85])
-        assert table["ω after 3"].tolist() == [0.1]
+        assert table["ω_3"].tolist() == [0.1]
 
 
 class TestNotes:

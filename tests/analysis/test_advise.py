@@ -32,8 +32,8 @@ def advise(tmp_path, monkeypatch, capfd):
 def test_advice(advise, tmp_path):
     code, out, err = advise("--target", "grade", "-s", "ridge", "-s", "decision_tree")
     assert code == 0, out + err
-    for said in ("60 examples", "6 splits each of 48 training and 12 test", "ω after 6",
-                 "predicted G_200", "Paired comparisons of learners"):
+    for said in ("60 examples", "6 splits each of 48 training and 12 test", "ω_6",
+                 "Ĝ_200", "Paired comparisons of learners"):
         assert said in out
     assert "decision_tree" in out.rpartition("Advice")[2]
     assert (tmp_path / "advice.parquet").exists()
