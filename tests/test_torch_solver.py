@@ -107,16 +107,16 @@ class TestStore:
         """As after a kill: some entries of both runs, and none of Benchopt's results."""
         first, _ = run(*self.ARGUMENTS, "-s", self.SOLVER + "val]")
         kept = journals(tmp_path / "cache")
-        for n_left, (path, lines) in zip((3, 0), kept.items(), strict=True):
-            path.write_bytes(b"".join(lines[:n_left]))
+        for path, lines in kept.items():
+            path.write_bytes(b"".join(lines[:3]))
         for folder in tmp_path.glob("cache/*/benchopt"):
             shutil.rmtree(folder)
         again, printed = run(*self.ARGUMENTS, "-s", self.SOLVER + "val]")
         pd.testing.assert_frame_equal(rows(again), rows(first), check_exact=True)
-        for n_left, (path, lines) in zip((3, 0), kept.items(), strict=True):
+        for path, lines in kept.items():
             now = path.read_bytes().splitlines(keepends=True)
-            assert now[:n_left] == lines[:n_left] and len(now) == len(lines) == 8
-        assert re.search(r"residual_mlp.*: \d fits found, 5 made", printed), printed
+            assert now[:3] == lines[:3] and len(now) == len(lines) == 8
+        assert re.search(r"residual_mlp.*: 3 fits found, 5 made", printed), printed
 
     def test_tpe_goes_its_own_way_from_the_same_start(self, run):
         results, printed = run(
