@@ -77,7 +77,7 @@ class Objective(BaseObjective):
             splits = make_splits(
                 self.procedure, sizes, self.n_splits, seed,
                 labels=stratify_by, classes=population.classes,
-                fold_seed=population.fold_seed(repetition),
+                fold_seed=population.fold_seed(repetition), groups=sets.study.groups,
             )
         except InputError as error:
             problem = str(error)

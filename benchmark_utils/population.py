@@ -21,9 +21,12 @@ class Examples:
     y : array of shape (n,)
         Floats for regression; for classification integer codes 0 … C−1, in the
         order of the population's `classes`.
+    groups : array of int of shape (n,), or None
+        Examples of one group are never on both sides of a split.
     """
     X: object
     y: np.ndarray
+    groups: np.ndarray | None = None
 
     def __len__(self):
         return len(self.y)
@@ -35,7 +38,7 @@ class Examples:
 
     def __getitem__(self, index):
         X = self.X.iloc[index] if hasattr(self.X, "iloc") else self.X[index]
-        return Examples(X, self.y[index])
+        return Examples(X, self.y[index], None if self.groups is None else self.groups[index])
 
 
 @dataclass(frozen=True)
@@ -125,28 +128,33 @@ class PoolPopulation(Population):
     y : array of shape (n,), see `Examples`
     n_bench : int, size of the benchmarking set; 0 for none
     bench : Examples, a benchmarking set of its own, instead of one taken from X
+    groups : array of int of shape (n,), or None, see `Examples`
 
     Raises
     ------
     InputError
-        For n_bench out of range, and NaN or infinite numbers in arrays. Tables may
-        have missing values.
+        For n_bench out of range, or above zero with groups, which it would share,
+        and NaN or infinite numbers in arrays. Tables may have missing values.
     """
     is_pool = True
 
-    def __init__(self, X, y, task, n_bench, description, classes=None, bench=None):
+    def __init__(self, X, y, task, n_bench, description, classes=None, bench=None,
+                 groups=None):
         y = np.asarray(y)
         if not 0 <= n_bench < len(y):
             raise InputError(
                 f"a benchmarking set of {n_bench} examples can't be set aside from {len(y)}"
             )
+        if groups is not None and n_bench:
+            raise InputError("a benchmarking set would share groups with the other examples: set "
+                             "bench_size=0")
         _check_finite("target", y)
         if isinstance(X, np.ndarray):
             _check_finite("feature", X)
         super().__init__(
             task, classes, len(y) - n_bench, n_bench if bench is None else len(bench), description
         )
-        self._examples, self._bench = Examples(X, y), bench
+        self._examples, self._bench = Examples(X, y, groups), bench
         order = self._draw_order(np.arange(len(y)), np.random.default_rng(BENCH_SEED))
         if n_bench:
             self._bench = self._examples[np.sort(order[:n_bench])]

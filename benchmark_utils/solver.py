@@ -132,7 +132,7 @@ class SplitSolver(BaseSolver):
         return Tuner(
             self.tuning, self.search, self.n_configs, self.inner_folds, self.search_space,
             self.config, len(self.study), self.splits, self._stratify_by, self.seed,
-            self._has_bench, self._records, self._stopping,
+            self._has_bench, self._records, self._stopping, self.study.groups,
         )
 
     def _fit_ahead(self, tuner):

@@ -3,8 +3,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
     KFold,
     ShuffleSplit,
+    StratifiedGroupKFold,
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
@@ -108,7 +111,8 @@ def split_sizes(procedure, train_size, test_size, val_size, n_pool):
     return Sizes(n_study, n_train, n_val, n_test)
 
 
-def make_splits(procedure, sizes, n_splits, seed, labels=None, classes=None, fold_seed=None):
+def make_splits(procedure, sizes, n_splits, seed, labels=None, classes=None, fold_seed=None,
+                groups=None):
     """The splits of one study set.
 
     The first splits do not depend on how many follow.
@@ -128,6 +132,9 @@ def make_splits(procedure, sizes, n_splits, seed, labels=None, classes=None, fol
     labels : array of shape (n_study,), to stratify by; None not to
     classes : names of the classes 0 … C−1, for messages
     fold_seed : int, seed of the first folds of "repeated_kfold"; None to derive it from `seed`
+    groups : array of int of shape (n_study,), or None
+        No group is on both sides of a split. The sizes of its parts are then shares of the
+        groups, and only folds are stratified.
 
     Returns
     -------
@@ -136,8 +143,8 @@ def make_splits(procedure, sizes, n_splits, seed, labels=None, classes=None, fol
     Raises
     ------
     InputError
-        For n_splits < 1, for folds that don't come out
-        even, and for a class with fewer members than stratified splits need.
+        For n_splits < 1, for folds that don't come out even, for a class with fewer
+        members than stratified splits need, and for fewer groups than parts.
     """
     if not isinstance(n_splits, (int, np.integer)) or n_splits < 1:
         raise InputError(f"n_splits={n_splits!r} is not an integer ≥ 1")
@@ -149,31 +156,44 @@ def make_splits(procedure, sizes, n_splits, seed, labels=None, classes=None, fol
                 f"repeated_kfold cuts the study set into equal folds, and {sizes.study} examples "
                 f"can't be cut into folds of {sizes.test}: use test_size = 1/2, 1/3, 1/4, 1/5, …"
             )
+    if groups is not None:
+        _check_groups(groups, procedure, sizes, n_folds)
     if procedure == "bootstrap":
         return [_bootstrap(sizes.study, seed, k) for k in range(n_splits)]
-    if labels is not None:
+    if groups is not None and procedure != "repeated_kfold":
+        labels = None
+    if labels is not None and groups is None:
         _check_class_counts(labels, classes, sizes, n_folds)
 
     if procedure == "repeated_kfold":
         return [
-            _with_validation(fold_train, fold_test, sizes.val, labels, classes, seed, k)
+            _with_validation(fold_train, fold_test, sizes, labels, classes, groups, seed, k)
             for k, (fold_train, fold_test) in enumerate(
-                _folds(sizes.study, n_folds, n_splits, labels, seed, fold_seed)
+                _folds(sizes.study, n_folds, n_splits, labels, groups, seed, fold_seed)
             )
         ]
     if procedure == "mccv":
-        return [_random_split(sizes, labels, classes, seed, k) for k in range(n_splits)]
+        return [_random_split(sizes, labels, classes, groups, seed, k) for k in range(n_splits)]
     repeats = 1 if procedure == "holdout" else n_splits
-    return [_random_split(sizes, labels, classes, seed, 0)] * repeats
+    return [_random_split(sizes, labels, classes, groups, seed, 0)] * repeats
 
 
-def _random_split(sizes, labels, classes, seed, k):
-    rest, test = _cut(np.arange(sizes.study), sizes.test, labels, classes, seed, k)
-    return _with_validation(rest, test, sizes.val, labels, classes, seed, k)
+def fold_splitter(labels, groups):
+    """scikit-learn's class of shuffled folds, by whether to stratify and to keep groups together.
+    """
+    if groups is not None:
+        return GroupKFold if labels is None else StratifiedGroupKFold
+    return KFold if labels is None else StratifiedKFold
 
 
-def _folds(n_study, n_folds, n_splits, labels, seed, fold_seed):
-    splitter = KFold if labels is None else StratifiedKFold
+def _random_split(sizes, labels, classes, groups, seed, k):
+    everything = np.arange(sizes.study)
+    rest, test = _cut(everything, sizes.test, sizes.study, labels, classes, groups, seed, k)
+    return _with_validation(rest, test, sizes, labels, classes, groups, seed, k)
+
+
+def _folds(n_study, n_folds, n_splits, labels, groups, seed, fold_seed):
+    splitter = fold_splitter(labels, groups)
     for k in range(n_splits):
         repeat, fold = divmod(k, n_folds)
         if fold == 0:
@@ -182,7 +202,7 @@ def _folds(n_study, n_folds, n_splits, labels, seed, fold_seed):
                 random_state = fold_seed
             folds = list(
                 splitter(n_folds, shuffle=True, random_state=random_state)
-                .split(np.zeros(n_study), labels)
+                .split(np.zeros(n_study), labels, groups)
             )
         yield folds[fold]
 
@@ -194,17 +214,24 @@ def _bootstrap(n_study, seed, k):
     return Split(train, rest[:len(rest) // 2], rest[len(rest) // 2:])
 
 
-def _with_validation(rest, test, n_val, labels, classes, seed, k):
-    if not n_val:
+def _with_validation(rest, test, sizes, labels, classes, groups, seed, k):
+    if not sizes.val:
         return Split(rest, np.arange(0), test)
-    train, val = _cut(rest, n_val, labels, classes, seed, k, 1)
+    n_rest = sizes.study - sizes.test
+    train, val = _cut(rest, sizes.val, n_rest, labels, classes, groups, seed, k, 1)
     return Split(train, val, test)
 
 
-def _cut(index, n_second, labels, classes, seed, *key):
+def _cut(index, n_second, n, labels, classes, groups, seed, *key):
+    """Cut n_second of n examples from the others, or that share of their groups."""
+    random_state = integer_seed(seed, Role.SPLITS, *key)
+    if groups is not None:
+        splitter = GroupShuffleSplit(1, test_size=n_second / n, random_state=random_state)
+        first, second = next(splitter.split(index, groups=groups[index]))
+        return index[first], index[second]
     labels = None if labels is None else labels[index]
     splitter = (ShuffleSplit if labels is None else StratifiedShuffleSplit)(
-        1, test_size=n_second, random_state=integer_seed(seed, Role.SPLITS, *key),
+        1, test_size=n_second, random_state=random_state,
     )
     try:
         first, second = next(splitter.split(index, labels))
@@ -217,6 +244,20 @@ def _cut(index, n_second, labels, classes, seed, *key):
             f"{rarest if classes is None else classes[rarest]!r} to cut once more: raise "
             "train_size, merge or drop the class, or set stratify=False"
         ) from error
+
+
+def _check_groups(groups, procedure, sizes, n_folds):
+    if procedure == "bootstrap":
+        raise InputError("a bootstrap can't keep groups together: use procedure=mccv, "
+                         "repeated_kfold or holdout")
+    n_groups, needed = len(np.unique(groups)), n_folds or 2
+    if sizes.val:
+        needed = max(needed + (n_folds is not None), 3)
+    if n_groups < needed:
+        raise InputError(
+            f"the study set has {n_groups} group(s), and its splits need {needed}: lower val_size "
+            "or raise test_size or train_size"
+        )
 
 
 def _check_class_counts(labels, classes, sizes, n_folds):

@@ -87,7 +87,7 @@ class Table:
 # are equal but a bench_size of 1 is one example and 1.0 a fraction.
 @lru_cache(maxsize=8, typed=True)
 def load_population(
-    dataset, path, content, target, task, sep, decimal, encoding, bench_size
+    dataset, path, content, target, task, sep, decimal, encoding, bench_size, group
 ):
     """The population that the data set `tabular` stands for.
 
@@ -97,7 +97,7 @@ def load_population(
     path : str or None
     content : str or None, hash of the file's content; a copy in memory is only
         good for the same content
-    target, task, decimal, bench_size : see `make_population`
+    target, task, decimal, bench_size, group : see `make_population`
     sep, encoding : see `read_file`
 
     Returns
@@ -115,7 +115,7 @@ def load_population(
         table = read_openml(openml_id(dataset))
     else:
         table = read_bundled(dataset)
-    return make_population(table, target, task, decimal, bench_size)
+    return make_population(table, target, task, decimal, bench_size, group)
 
 
 def read_file(path, sep=None, encoding="utf-8-sig"):
@@ -208,7 +208,7 @@ def read_openml(data_id, n_retries=1):
     return Table(f"OpenML {data_id} ({bunch.details['name']})", bunch.frame, target=target)
 
 
-def make_population(table, target=None, task=None, decimal=".", bench_size="auto"):
+def make_population(table, target=None, task=None, decimal=".", bench_size="auto", group=None):
     """Check a table and make a population of its rows.
 
     Features become float64 (dates and times as seconds since 1970, time spans
@@ -226,7 +226,9 @@ def make_population(table, target=None, task=None, decimal=".", bench_size="auto
     decimal : "." or ",", the decimal mark in a text file
     bench_size : int, size of the benchmarking set, 0 for none; or float, its
         share of the examples; or "auto": 60 % if that is at least 1,000
-        examples, otherwise none
+        examples, otherwise none; with groups, none
+    group : str or None, a column whose equal values mark examples that belong
+        together: none of them is on both sides of a split, and it is no feature
 
     Returns
     -------
@@ -250,23 +252,32 @@ def make_population(table, target=None, task=None, decimal=".", bench_size="auto
     if task not in TASKS:
         stated = "task is not stated" if task is None else f"task={task!r} is unknown"
         raise table.error(f"{stated}: state task=classification or task=regression")
-    if frame.shape[1] == 1:
-        raise table.error(f"there are no features, only the target {target!r}")
+    group = None if group is None else _column(table, "group", group)
+    if group == target:
+        raise table.error(f"the column {target!r} can't be both target and group")
+    features = [name for name in frame.columns if name not in (target, group)]
+    if not features:
+        raise table.error(f"there are no features, only the target {target!r}"
+                          + ("" if group is None else f" and the group {group!r}"))
     if len(frame) < MIN_EXAMPLES:
         raise table.error(f"too few examples, {len(frame)}: at least {MIN_EXAMPLES} are needed")
+    if group is not None and bench_size == "auto":
+        bench_size = 0
     n_bench, about_bench = _bench_count(table, bench_size)
+    groups, about_groups = _groups(table, group)
 
     y, classes, about_target = _target(table, target, task, decimal)
     X = pd.DataFrame(
-        {name: _feature(table, name, decimal) for name in frame.columns if name != target}
+        {name: _feature(table, name, decimal) for name in features}
     )
     n_duplicates = int(X.assign(**{target: y}).duplicated().sum())
     description = "; ".join([
         f"{table.name}: {_counted(len(X), 'example')}, {_about_features(X)}, {about_target}",
         _counted(n_duplicates, "duplicate example"), about_bench,
-        *_almost_numeric(table, X, decimal), *_rare_classes(y, classes), *_order(y, classes),
+        *about_groups, *_almost_numeric(table, X, decimal), *_rare_classes(y, classes),
+        *(_order(y, classes) if group is None else []),
     ])
-    return PoolPopulation(X, y, task, n_bench, description, classes)
+    return PoolPopulation(X, y, task, n_bench, description, classes, groups=groups)
 
 
 def _read_text(path, sep, encoding):
@@ -348,11 +359,30 @@ def _target_name(table, target):
     columns = list(table.frame.columns)
     if target is None:
         raise table.error(f"target is not stated: the columns are {_listed(columns, 20)}")
+    return _column(table, "target", target)
+
+
+def _column(table, role, name):
     # Benchopt's command line turns 2020 and True into a number and a boolean.
-    target = str(target)
-    if target not in columns:
-        raise table.error(f"there is no column target={target!r}: {_suggestion(target, columns)}")
-    return target
+    name, columns = str(name), list(table.frame.columns)
+    if name not in columns:
+        raise table.error(f"there is no column {role}={name!r}: {_suggestion(name, columns)}")
+    return name
+
+
+def _groups(table, name):
+    """The groups as `Examples` wants them, and a description."""
+    if name is None:
+        return None, []
+    column = table.frame[name]
+    is_missing = (column.isna() | (column == "")).to_numpy(bool)
+    if is_missing.any():
+        raise table.error(
+            f"group {name!r} is missing in {_counted(is_missing.sum(), 'example')} "
+            f"({table.where(np.flatnonzero(is_missing))}): fill it in or remove these rows"
+        )
+    groups, values = pd.factorize(column)
+    return groups, [f"{_counted(len(values), 'group')} by {name!r}, kept together in every split"]
 
 
 def _target(table, name, task, decimal):

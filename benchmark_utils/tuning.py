@@ -10,7 +10,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from benchmark_utils.errors import InputError
 from benchmark_utils.search import (
@@ -22,7 +21,7 @@ from benchmark_utils.search import (
     tpe_search,
 )
 from benchmark_utils.seeds import Role, integer_seed
-from benchmark_utils.splits import Split
+from benchmark_utils.splits import Split, fold_splitter
 
 NOTHING = np.arange(0)
 
@@ -59,6 +58,7 @@ class Tuner:
     has_bench : bool
     fit : callable (Job, list of (index, config)) -> list of records
     stopping : Stopping or None
+    groups : array of int of shape (n_study,), or None, which inner folds keep together
 
     Raises
     ------
@@ -67,7 +67,7 @@ class Tuner:
     """
 
     def __init__(self, rule, search, n_configs, inner_folds, space, default, n_study, splits,
-                 stratify_by, seed, has_bench, fit, stopping=None):
+                 stratify_by, seed, has_bench, fit, stopping=None, groups=None):
         if rule not in RULES:
             raise InputError(f"tuning={rule!r} is none of {', '.join(RULES)}")
         if search not in SEARCHES:
@@ -89,7 +89,7 @@ class Tuner:
         self._rule, self._is_search = RULES[rule], rule != "default"
         self._search_name, self._space = search, space
         self._inner_folds, self._splits, self._stratify_by = inner_folds, splits, stratify_by
-        self._seed, self._fit, self._stopping = seed, fit, stopping
+        self._seed, self._fit, self._stopping, self._groups = seed, fit, stopping, groups
         self.n_study, self.has_bench = n_study, has_bench
         if rule == "nested":
             for k, split in enumerate(splits):
@@ -210,13 +210,14 @@ class Tuner:
         rest = np.concatenate([split.train, split.val])
         distinct = pd.unique(rest)
         labels = None if self._stratify_by is None else self._stratify_by[distinct]
-        folds = (KFold if labels is None else StratifiedKFold)(
+        groups = None if self._groups is None else self._groups[distinct]
+        folds = fold_splitter(labels, groups)(
             self._inner_folds, shuffle=True, random_state=integer_seed(self._seed, Role.INNER, k),
         )
         try:
             with warnings.catch_warnings():  # of classes rarer than folds
                 warnings.simplefilter("ignore", UserWarning)
-                parts = list(folds.split(distinct, labels))
+                parts = list(folds.split(distinct, labels, groups))
         except ValueError as error:
             raise InputError(
                 f"inner_folds={self._inner_folds} folds of {len(distinct)} training examples "

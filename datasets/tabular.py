@@ -22,6 +22,8 @@ class Dataset(PopulationDataset):
         # task also with OpenML
         "target": [None],
         "task": [None],
+        # a column whose equal values mark rows that belong together (a patient, a site)
+        "group": [None],
         # of text files; sep None: a tab in .tsv, a comma otherwise
         "sep": [None],
         "decimal": ["."],
@@ -31,7 +33,7 @@ class Dataset(PopulationDataset):
     }
     # Only downloads are prepared, and they depend on `dataset` alone.
     prepare_cache_ignore = (
-        "path", "target", "task", "sep", "decimal", "encoding", "bench_size", "base_seed",
+        "path", "target", "task", "group", "sep", "decimal", "encoding", "bench_size", "base_seed",
     )
 
     def prepare(self):
@@ -42,7 +44,7 @@ class Dataset(PopulationDataset):
     def get_population(self):
         return load_population(
             self.dataset, self._path, self._content, self.target, self.task, self.sep,
-            self.decimal, self.encoding, self.bench_size,
+            self.decimal, self.encoding, self.bench_size, self.group,
         )
 
     @property

@@ -313,3 +313,44 @@ class TestSplitsThatCannotBe:
             except InputError:
                 continue
         assert n_made > 100
+
+
+class TestGroups:
+    GROUPS = np.random.default_rng(0).integers(0, 15, 60)
+    LABELS = np.random.default_rng(1).integers(0, 2, 60)
+
+    @pytest.mark.parametrize("procedure", ["mccv", "holdout", "fixed_split", "repeated_kfold"])
+    @pytest.mark.parametrize("val", [0, 10])
+    @pytest.mark.parametrize("is_stratified", [False, True])
+    def test_no_group_is_on_two_sides(self, procedure, val, is_stratified):
+        labels = self.LABELS if is_stratified else None
+        splits = make_splits(procedure, Sizes(60, 48 - val, val, 12), 12, 3, labels,
+                             groups=self.GROUPS)
+        assert len(splits) == (1 if procedure == "holdout" else 12)
+        for split in splits:
+            parts = [set(self.GROUPS[part]) for part in (split.train, split.val, split.test)]
+            assert sum(map(len, parts)) == 15 == len(set.union(*parts))
+            assert parts[0] and parts[2] and bool(parts[1]) == bool(val)
+            everything = np.concatenate([split.train, split.val, split.test])
+            assert sorted(everything) == list(range(60))
+
+    def test_shares_are_of_groups(self):
+        # A fifth of 15 groups for test, and 3/12 of the other 12, rounded up, for validation.
+        for split in make_splits("mccv", Sizes(60, 36, 12, 12), 20, 0, groups=self.GROUPS):
+            sizes = [len(set(self.GROUPS[part])) for part in (split.train, split.val, split.test)]
+            assert sizes == [9, 3, 3]
+
+    def test_the_first_splits_do_not_depend_on_how_many_follow(self):
+        few, many = (make_splits("mccv", Sizes(60, 48, 0, 12), n, 0, groups=self.GROUPS)
+                     for n in (3, 9))
+        for a, b in zip(few, many, strict=False):
+            np.testing.assert_array_equal(a.test, b.test)
+
+    @pytest.mark.parametrize("procedure, groups, message", [
+        ("bootstrap", np.arange(60), "a bootstrap can't keep groups together"),
+        ("mccv", np.zeros(60, int), "the study set has 1 group.s., and its splits need 2"),
+        ("repeated_kfold", np.arange(60) % 4, "has 4 group.s., and its splits need 5"),
+    ])
+    def test_what_cannot_be(self, procedure, groups, message):
+        with pytest.raises(InputError, match=message):
+            make_splits(procedure, Sizes(60, 48, 0, 12), 3, 0, groups=groups)

@@ -54,6 +54,40 @@ GOOD = lines("age,y", COUNT, ["yes", "no"])
 
 # Text files that can be used
 
+class TestGroups:
+    TEXT = "x,patient,y\n" + "".join(
+        f"{i},p{i // 3},{'yes' if i % 2 else 'no'}\n" for i in range(24)
+    )
+
+    def test_belong_together_and_are_no_feature(self, tmp_path):
+        path = tmp_path / "people.csv"
+        path.write_text(self.TEXT)
+        population = make_population(read_file(path), "y", "classification", group="patient")
+        study = population.draw(0, 0, 24, 0).study
+        assert list(study.X.columns) == ["x"]
+        # Three rows each, by the number in x.
+        assert len(set(study.groups)) == 8
+        assert (study.X["x"].to_numpy() // 3 == study.groups).all()
+        assert "8 groups by 'patient', kept together in every split" in population.description
+
+    @pytest.mark.parametrize("options, message", [
+        ({"group": "patients"}, "there is no column group='patients': .*'patient'"),
+        ({"group": "y"}, "the column 'y' can't be both target and group"),
+        ({"group": "patient", "bench_size": 5}, "bench_size=0"),
+    ])
+    def test_what_cannot_be(self, tmp_path, options, message):
+        path = tmp_path / "people.csv"
+        path.write_text(self.TEXT)
+        with pytest.raises(InputError, match=message):
+            make_population(read_file(path), "y", "classification", **options)
+
+    def test_missing(self, tmp_path):
+        path = tmp_path / "people.csv"
+        path.write_text(self.TEXT.replace("5,p1,", "5,,"))
+        with pytest.raises(InputError, match="group 'patient' is missing in 1 example .line 7."):
+            make_population(read_file(path), "y", "classification", group="patient")
+
+
 @pytest.mark.parametrize("kind", ["classification", "regression"])
 def test_rows_in_order_are_noticed(load, kind):
     rng = np.random.default_rng(0)

@@ -324,6 +324,16 @@ class TestNested:
         for train, _, test in map(positions, fits.jobs(2)):
             assert train and test and not train & test and train | test <= rest
 
+    @pytest.mark.parametrize("stratify_by", [None, np.arange(12) % 2])
+    def test_inner_folds_keep_groups_together(self, stratify_by):
+        groups = np.arange(12) // 2
+        tuned = Tuner("nested", "random", 2, 3, SPACE, {"C": 1.0}, 12, SPLITS, stratify_by, 0,
+                      True, Fits(), groups=groups)
+        for k, split in enumerate(SPLITS):
+            for job in tuned.inner_jobs(k, split):
+                train, test = groups[job.split.train], groups[job.split.test]
+                assert len(test) and not set(train) & set(test)
+
     def test_inner_folds_are_stratified_where_splits_are(self):
         labels = np.array([0, 1, 1] * 12)
         splits = [Split(np.arange(27), np.arange(0), np.arange(27, 36))]

@@ -28,6 +28,7 @@ def main(arguments=None):
     parser.add_argument("file", help=f"CSV or parquet file, or one of {', '.join(BUNDLED)}")
     parser.add_argument("--target", help="column to predict")
     parser.add_argument("--task", choices=["classification", "regression"])
+    parser.add_argument("--group", help="column of what rows belong together by, as patients")
     parser.add_argument("--sep", help="of a text file; by default a comma")
     parser.add_argument("--decimal", default=".", help="decimal mark of a text file")
     parser.add_argument("--encoding", default="utf-8-sig", help="of a text file")
@@ -50,7 +51,7 @@ def main(arguments=None):
     else:
         data = dict(
             path=str(Path(options.file).expanduser().resolve()), target=options.target,
-            task=options.task, sep=options.sep, decimal=options.decimal,
+            task=options.task, group=options.group, sep=options.sep, decimal=options.decimal,
             encoding=options.encoding,
         )
     try:
