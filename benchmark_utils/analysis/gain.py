@@ -128,6 +128,32 @@ def sample_gain(delta, outer_deltas, n_test, rng, n_resamples=2000, level=0.95, 
     )
 
 
+def proxy_gain(raw, n_splits):
+    """Guess of the gain from raw scores alone, where there is no benchmarking set.
+
+    K·s_num / (s_den + (K − 1)·t) with s_num = (σ²·W)^½, s_den = σ²/4 + 3W/4 and
+    t = 0.60·τ·W/σ² (arXiv 2606.12552, D.2). The constants were fitted to measured gains: it
+    keeps much of their order, and is no unbiased estimate of them. It needs several seeds.
+
+    Parameters
+    ----------
+    raw : VarianceComponents of the test scores
+    n_splits : int or array, K
+
+    Returns
+    -------
+    float or array
+        K where τ, of which negative values count as zero, is zero. NaN with one seed or split.
+    """
+    K = np.asarray(n_splits, float)
+    W, tau = raw.within, max(raw.tau, 0.0)
+    total = W + tau
+    if not total > 0:
+        return K * np.nan
+    return (K * np.sqrt(total * W)
+            / (total / 4 + 3 * W / 4 + (K - 1) * 0.60 * tau * W / total))[()]
+
+
 def _running_means(delta):
     """Mean of the first 1 … K successful splits, of all where there are fewer; shape (S, K)."""
     valid = np.isfinite(delta)

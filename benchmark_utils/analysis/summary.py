@@ -12,7 +12,7 @@ from benchmark_utils.analysis.frames import (
     select,
     tidy,
 )
-from benchmark_utils.analysis.gain import SampleGain, sample_gain
+from benchmark_utils.analysis.gain import SampleGain, proxy_gain, sample_gain
 from benchmark_utils.analysis.variance import VarianceComponents, variance_components
 from benchmark_utils.scoring import PRIMARY
 
@@ -128,14 +128,16 @@ def table(results, dataset, setting):
     -------
     DataFrame
         G_K with its 95 % bootstrap interval over seeds, missing without benchmarking
-        set or with one seed; mean scores, higher is better; standard deviations over
-        seeds of the test score of one split and of the mean of K; ρ_δ; ω after K
-        splits; successful splits of all seeds; time of one fit.
+        set or with one seed, and without benchmarking set a guess, see `proxy_gain`;
+        mean scores, higher is better; standard deviations over seeds of the test score
+        of one split and of the mean of K; ρ_δ; ω after K splits; successful splits of
+        all seeds; time of one fit.
     """
     rows = final_rows(results, dataset, setting)
     if rows.empty:
         return pd.DataFrame()
     K = int(rows["split"].max()) + 1
+    is_guessed = not rows["n_bench"].any() and rows["seed"].nunique() > 1
     table_rows = []
     for learner, summary in learners(results, dataset, setting).items():
         gain = summary.gain
@@ -144,6 +146,7 @@ def table(results, dataset, setting):
             f"G_{K}": "" if gain is None else ("≥" if gain.at_least[-1] else "")
             + f"{gain.gain[-1]:.2f}",
             "95 %": "" if gain is None else f"{gain.low[-1]:.1f}–{gain.high[-1]:.1f}",
+            **({f"proxy G_{K}": proxy_gain(summary.raw, K)} if is_guessed else {}),
             "test": summary.score_test,
             "bench": summary.score_bench,
             "sd K=1": _root(summary.raw.total),
@@ -166,16 +169,17 @@ def notes(results, dataset, setting):
     rows = final_rows(results, dataset, setting)
     if rows.empty:
         return ["No run of this data set and setting has a result."]
-    first = rows.iloc[0]
+    first, n_seeds = rows.iloc[0], rows["seed"].nunique()
     primary = PRIMARY[first["task"]]
     said = [
         str(first["data"]),
-        f"Score: {primary} (higher is better); {_count(rows['seed'].nunique(), 'seed')}, "
+        f"Score: {primary} (higher is better); {_count(n_seeds, 'seed')}, "
         f"{_count(rows['split'].max() + 1, 'split')} each of {first['n_train']} training"
         + (f", {first['n_val']} validation" if first["n_val"] else "")
         + f" and {first['n_test']} test examples; "
         + (f"benchmarking set of {first['n_bench']:,}." if first["n_bench"]
-           else "no benchmarking set, so no truth to compare with: gain and ρ_δ are missing."),
+           else "no benchmarking set, so no truth to compare with: gain and ρ_δ are missing"
+           + (", and proxy G is a guess from raw scores." if n_seeds > 1 else ".")),
     ]
     summaries = learners(results, dataset, setting)
     if all(s.n_ok == 0 for s in summaries.values()):
@@ -198,7 +202,6 @@ def notes(results, dataset, setting):
             f"{learner}: the grid has {part['budget'].iloc[0]} cells, so the budget of "
             f"{part['n_configs'].iloc[0]} configurations is capped at that."
         )
-    n_seeds = rows["seed"].nunique()
     if n_seeds == 1:
         said.append(
             "One seed only: scores and ω are shown, but the gain is a ratio of variances over "

@@ -3,7 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from benchmark_utils.analysis.gain import sample_gain, single_split_variance
+from benchmark_utils.analysis.gain import proxy_gain, sample_gain, single_split_variance
+from benchmark_utils.analysis.variance import VarianceComponents
 
 X = np.nan
 
@@ -300,3 +301,25 @@ def test_coverage_of_the_interval(correlation):
         covered.append(result.low[0] <= truth <= result.high[0])
     print(f"\ncoverage at ρ = {correlation}: {np.mean(covered):.3f}")
     assert 0.90 <= np.mean(covered) <= 0.99
+
+
+class TestProxyGain:
+    @staticmethod
+    def components(within, tau):
+        return VarianceComponents(
+            within, np.nan, tau, within + tau, np.nan, (np.nan, np.nan), 9, 9
+        )
+
+    def test_by_hand(self):
+        # W = 3, τ = 1, σ² = 4: 10·√12 / (1 + 2.25 + 9 · 0.6 · 1 · 3/4)
+        assert proxy_gain(self.components(3, 1), 10) == pytest.approx(10 * 12**0.5 / 7.3)
+
+    def test_limits(self):
+        for tau in (0, -0.5):
+            assert proxy_gain(self.components(2, tau), np.array([1, 7])) == pytest.approx([1, 7])
+        assert np.isnan(proxy_gain(self.components(np.nan, np.nan), 5))
+        assert np.isnan(proxy_gain(self.components(0, 0), 5))
+
+    def test_falls_with_the_covariance(self):
+        gains = [proxy_gain(self.components(1, tau), 20) for tau in (0.01, 0.1, 0.5, 2)]
+        assert gains == sorted(gains, reverse=True)
