@@ -12,13 +12,13 @@ class Plot(BasePlot):
     options = {"dataset": views.DATA_OPTIONS["dataset"], "setting": grid_options}
 
     def plot(self, df, dataset, setting):
-        _, gain, _ = ranking_gain_of(df, dataset, setting)
+        family, gain, _ = ranking_gain_of(df, dataset, setting)
         if gain is None or not np.isfinite(gain.gain).any():
             return []
         shown = np.isfinite(gain.gain)
         traces = views.with_band(
             gain.n_splits[shown], gain.gain[shown], gain.low[shown], gain.high[shown],
-            "G_rank", self.get_style("G_rank"),
+            f"G_rank of {' > '.join(family.learners)}", self.get_style("G_rank"),
         )
         ends = [1, int(gain.n_splits[-1])]
         return [
@@ -30,16 +30,12 @@ class Plot(BasePlot):
         ]
 
     def get_metadata(self, df, dataset, setting):
-        family, gain, missing = ranking_gain_of(df, dataset, setting)
+        _, gain, missing = ranking_gain_of(df, dataset, setting)
         says = views.title(
             df, dataset, setting,
             "How many times smaller a study set K splits need to rank all learners rightly",
         )
-        lines = [missing] if gain is None else [
-            "Order by benchmark score at the largest size: " + " > ".join(family.learners),
-            *gain_notes(gain),
-        ]
         return {
-            "title": "\n".join([says, *lines]),
+            "title": f"{says}\n{missing if gain is None else '; '.join(gain_notes(gain))}",
             "xlabel": "number of splits K", "ylabel": "ranking gain G_rank", "scale": "semilog-x",
         }

@@ -17,7 +17,7 @@ class Plot(BasePlot):
     options = {"dataset": views.DATA_OPTIONS["dataset"], "setting": grid_options}
 
     def plot(self, df, dataset, setting):
-        _, gain, _ = ranking_gain_of(df, dataset, setting)
+        family, gain, _ = ranking_gain_of(df, dataset, setting)
         if gain is None:
             return []
         traces = []
@@ -31,19 +31,16 @@ class Plot(BasePlot):
                     **self.get_style(label),
                 })
         ends = [sizes[0], sizes[-1]]
-        return [*traces, views.reference(f"level {LEVEL}", ends, [LEVEL, LEVEL])]
+        order = " > ".join(family.learners)
+        return [*traces, views.reference(f"level {LEVEL} of {order}", ends, [LEVEL, LEVEL])]
 
     def get_metadata(self, df, dataset, setting):
-        family, gain, missing = ranking_gain_of(df, dataset, setting)
+        _, gain, missing = ranking_gain_of(df, dataset, setting)
         says = views.title(
             df, dataset, setting, "How often the mean of K splits ranks all learners rightly"
         )
-        lines = [missing] if gain is None else [
-            "Order by benchmark score at the largest size: " + " > ".join(family.learners),
-            seed_note(gain),
-        ]
         return {
-            "title": "\n".join([says, *lines]),
+            "title": f"{says}\n{missing if gain is None else seed_note(gain)}",
             "xlabel": "training size N", "ylabel": "retrieval probability π_K(N)",
             "scale": "semilog-x",
         }

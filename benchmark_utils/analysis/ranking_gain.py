@@ -356,8 +356,7 @@ def gain_notes(gain):
         said = [f"One split doesn't reach the level by {sizes[-1]} training examples: gains are "
                 "lower bounds"]
     else:
-        said = [f"One split reaches the level at {gain.single:.0f} training examples, a number "
-                "that the interval takes as known"]
+        said = [f"One split reaches the level at {gain.single:.0f} training examples"]
     unreached = gain.n_splits[np.isinf(gain.threshold)]
     small = gain.n_splits[gain.threshold == sizes[0]]
     if len(unreached):
@@ -365,8 +364,8 @@ def gain_notes(gain):
     if len(small):
         said.append(f"Lower bounds, as they reach it at {sizes[0]} already: K = {_listed(small)}")
     if gain.n_seeds.max() < ENOUGH_SEEDS:
-        said.append(f"{gain.n_seeds.max()} seeds: the interval covers less than it claims; "
-                    f"{ENOUGH_SEEDS} are enough")
+        said.append(f"{gain.n_seeds.max()} seeds: the interval is too narrow, {ENOUGH_SEEDS} are "
+                    "enough")
     return said
 
 

@@ -169,7 +169,7 @@ class TestByHand:
         assert gain_notes(gain) == [
             "One split doesn't reach the level by 100 training examples: gains are lower bounds",
             "Without a gain, as they don't reach it: K = 1",
-            "10 seeds: the interval covers less than it claims; 100 are enough",
+            "10 seeds: the interval is too narrow, 100 are enough",
         ]
 
     def test_one_split_reaches_it_at_once(self):
@@ -476,11 +476,13 @@ class TestPlots:
     def test_retrieval(self, plots):
         results = results_of(self.scores)
         traces, title = self.view(plots, "ranking_retrieval", results)
-        assert [t["label"] for t in traces] == ["K = 1", "K = 2", "K = 5", "K = 10", "level 0.95"]
+        assert [t["label"] for t in traces] == [
+            "K = 1", "K = 2", "K = 5", "K = 10", f"level 0.95 of {' > '.join(LEARNERS)}",
+        ]
         assert all(t["x"] == SIZES for t in traces[:-1]) and traces[-1]["x"] == [10, 1000]
         expected = gain_of(self.scores).retrieval[:, [0, 1, 4, 9]]
         assert np.array_equal([t["y"] for t in traces[:-1]], expected.T)
-        assert " > ".join(LEARNERS) in title and title.endswith("\n20 seeds")
+        assert title.endswith("\n20 seeds")
 
     def test_gain(self, plots):
         results = results_of(self.scores)
@@ -492,7 +494,7 @@ class TestPlots:
         assert band["y_high"] == gain.high[shown].tolist()
         assert independent["y"] == [1, 10] and ceiling["y"] == 2 * [gain.ceiling]
         assert f"One split reaches the level at {gain.single:.0f} training examples" in title
-        assert "20 seeds: the interval covers less than it claims" in title
+        assert "20 seeds: the interval is too narrow" in title
 
     def test_gains_that_are_not_defined_are_left_out(self, plots):
         harder = np.stack(simulate(np.random.default_rng(0), 20, 10, SIZES, 0.7, n_learners=3))
