@@ -109,8 +109,9 @@ CASES = [
     )),
 ]
 PLOTS = ["adaptive_overfitting_gap", "advice", "fold_correlation_and_gain", "optimism",
-         "paired_comparisons", "ranking_gain", "ranking_retrieval", "ranking_table",
-         "ranking_under_both_rules", "redundancy_and_gain", "reported_and_true_scores",
+         "paired_comparisons", "predicted_and_measured_gain", "ranking_gain", "ranking_retrieval",
+         "ranking_table", "ranking_under_both_rules", "redundancy_and_gain",
+         "reported_and_true_scores",
          "sample_gain", "score_distributions", "summary", "variance_of_the_estimate",
          "win_probability_by_budget", "winning_configurations"]
 
