@@ -237,13 +237,13 @@ class TorchSolver(SplitSolver):
 
     def _array(self, X, encoder):
         """X, encoded, as an array of single precision; the same array as long as it is kept."""
-        for of, by, array in self._kept:
-            if of is X and by is encoder:
-                return array
-        encoded = X if encoder is None else encoder.transform(X)
-        array = np.ascontiguousarray(encoded, np.float32)
-        self._kept = [(X, encoder, array), *self._kept[:N_KEPT - 1]]
-        return array
+        kept = next((e for e in self._kept if e[0] is X and e[1] is encoder), None)
+        if kept is None:
+            encoded = X if encoder is None else encoder.transform(X)
+            kept = X, encoder, np.ascontiguousarray(encoded, np.float32)
+        # The most recently used first: validation and test parts come and go.
+        self._kept = [kept, *(e for e in self._kept if e is not kept)][:N_KEPT]
+        return kept[2]
 
 
 @dataclass(frozen=True, eq=False)
