@@ -1,4 +1,7 @@
-"""The two things that can go wrong without being a bug."""
+"""The two things that can go wrong without being a bug, and how their messages list names."""
+from difflib import SequenceMatcher
+
+LONGEST_LIST = 5
 
 
 class InputError(ValueError):
@@ -11,3 +14,19 @@ class InputError(ValueError):
 
 class Diverged(ArithmeticError):
     """A predictor returned NaN or infinite predictions."""
+
+
+def listed(items, longest=LONGEST_LIST):
+    """The first items of a list as text."""
+    shown = ", ".join(map(str, items[:longest]))
+    return f"{shown}, …" if len(items) > longest else shown
+
+
+def suggestion(wrong, names):
+    """What a name that is none of `names` may have meant, closest first, as text."""
+    def similarity(name):
+        return SequenceMatcher(None, str(wrong).lower(), name.lower()).ratio()
+
+    closest = sorted(names, key=similarity, reverse=True)
+    guess = f"did you mean {closest[0]!r}? " if similarity(closest[0]) > 0.6 else ""
+    return f"{guess}there are {listed(closest, 20)}"

@@ -4,6 +4,7 @@ import pandas as pd
 
 from benchmark_utils.redundancy import Redundancy, held_out_losses
 from benchmark_utils.scoring import SECONDARY
+from benchmark_utils.views import View
 
 
 def make_rows(outcomes, splits, study, population, is_bootstrap):
@@ -91,9 +92,13 @@ def _redundancy(outcomes, splits, n_study):
 def _duplicate_groups(study):
     """Group of exactly equal examples that each example belongs to; None where X has no rows
     to compare or all differ."""
-    if not isinstance(study.X, (pd.DataFrame, np.ndarray)):
+    X = study.X
+    if isinstance(X, View):
+        X = np.array(X.content(), object)
+    if not isinstance(X, (pd.DataFrame, np.ndarray)):
         return None
-    X = study.X if isinstance(study.X, pd.DataFrame) else study.X.reshape(len(study), -1)
+    if isinstance(X, np.ndarray):
+        X = X.reshape(len(study), -1)
     table = pd.DataFrame(X).assign(**{"": study.y})
     if not table.duplicated().any():
         return None

@@ -4,7 +4,6 @@ import io
 import re
 import reprlib
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from pandas.api import types
 from pyarrow.parquet import ParquetFile
 
 from benchmark_utils.encoding import column_kinds
-from benchmark_utils.errors import InputError
+from benchmark_utils.errors import LONGEST_LIST, InputError, listed, suggestion
 from benchmark_utils.population import PoolPopulation
 
 TASKS = ("classification", "regression")
@@ -41,7 +40,6 @@ OBJECT_TYPES = {
     "boolean": "boolean", "date": "datetime64[s]", "decimal": "float64", "empty": "float64",
     "string": "str",
 }
-LONGEST_LIST = 5
 # Examples of a class below which it is called rare, and standard deviations by which more
 # neighbours resemble each other than in random order for the rows to be called ordered.
 RARE, ORDERED = 10, 5
@@ -74,7 +72,7 @@ class Table:
         word, numbers, note = "line", self.lines, ""
         if self.lines is None:
             word, numbers, note = "row", np.arange(len(self.frame)), " (counting from 0)"
-        return f"{word}{'s' if len(rows) > 1 else ''} {_listed(numbers[rows])}{note}"
+        return f"{word}{'s' if len(rows) > 1 else ''} {listed(numbers[rows])}{note}"
 
     def example(self, name, mask):
         """The first of a column's values in a boolean mask of shape (n,), and where it is."""
@@ -163,7 +161,7 @@ def read_bundled(name):
     """Read one of scikit-learn's bundled data sets; InputError for an unknown name."""
     if name not in BUNDLED:
         raise InputError(
-            f"dataset={name!r} is unknown: {_suggestion(name, BUNDLED)}; or give an OpenML "
+            f"dataset={name!r} is unknown: {suggestion(name, BUNDLED)}; or give an OpenML "
             "number, or the path of a file"
         )
     bunch = getattr(sklearn.datasets, f"load_{name}")(as_frame=True)
@@ -358,7 +356,7 @@ def _target_name(table, target):
         target = table.target
     columns = list(table.frame.columns)
     if target is None:
-        raise table.error(f"target is not stated: the columns are {_listed(columns, 20)}")
+        raise table.error(f"target is not stated: the columns are {listed(columns, 20)}")
     return _column(table, "target", target)
 
 
@@ -366,7 +364,7 @@ def _column(table, role, name):
     # Benchopt's command line turns 2020 and True into a number and a boolean.
     name, columns = str(name), list(table.frame.columns)
     if name not in columns:
-        raise table.error(f"there is no column {role}={name!r}: {_suggestion(name, columns)}")
+        raise table.error(f"there is no column {role}={name!r}: {suggestion(name, columns)}")
     return name
 
 
@@ -434,7 +432,7 @@ def _labels(table, name, column, is_fractional):
         classes = [int(label) for label in classes]
     counts = np.bincount(y)
     largest = np.argsort(-counts, kind="stable")[:LONGEST_LIST + 1]
-    shown = _listed([f"{classes[code]} ({counts[code]:,})" for code in largest])
+    shown = listed([f"{classes[code]} ({counts[code]:,})" for code in largest])
     return y, classes, f"classification into {len(classes)} classes of target {name!r}: {shown}"
 
 
@@ -586,17 +584,3 @@ def _about_features(X):
 
 def _counted(n, noun):
     return f"{format(n, ',') if n else 'no'} {noun}{'' if n == 1 else 's'}"
-
-
-def _listed(items, longest=LONGEST_LIST):
-    shown = ", ".join(map(str, items[:longest]))
-    return f"{shown}, …" if len(items) > longest else shown
-
-
-def _suggestion(wrong, names):
-    def similarity(name):
-        return SequenceMatcher(None, str(wrong).lower(), name.lower()).ratio()
-
-    closest = sorted(names, key=similarity, reverse=True)
-    guess = f"did you mean {closest[0]!r}? " if similarity(closest[0]) > 0.6 else ""
-    return f"{guess}there are {_listed(closest, 20)}"

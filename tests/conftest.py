@@ -2,6 +2,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from benchopt.results import read_results
 from benchopt.utils.run_context import RunContext
 
 ROOT = Path(__file__).parents[1]
+# No test reaches a hub, or fills the user's cache of one.
+HF_HOME = tempfile.TemporaryDirectory(prefix="hf_home_")
+os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HOME": HF_HOME.name}
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,163 @@
+"""Data sets of the Hugging Face hub: a local copy first, then the hub's cache; never the network
+but in `download`."""
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from benchopt.config import get_data_path
+from pyarrow.parquet import ParquetFile
+
+from benchmark_utils.errors import InputError, suggestion
+
+SHARD = re.compile(r"-(\d{5})-of-(\d{5})(-[0-9a-f]+)?\.parquet$")
+
+
+@dataclass(frozen=True)
+class HubData:
+    """Parts of a data set on the hub, and where they may lie on this machine.
+
+    Parameters
+    ----------
+    key : str, name of the suite's data set: `data_paths` in Benchopt's configuration may give a
+        folder for it, otherwise data/<key> is looked at
+    repo : str, name on the hub
+    parts : tuple of str, as in the names of its files: train-00000-of-00002.parquet
+    config : str or None, name of the subset, which is a folder on the hub
+    revision : str, a branch, tag or commit
+    """
+    key: str
+    repo: str
+    parts: tuple
+    config: str | None = None
+    revision: str = "main"
+
+    def download(self):
+        """Put the parts into the hub's cache, unless a local copy or the cache has them all."""
+        try:
+            self.files()
+        except InputError:
+            from huggingface_hub import snapshot_download
+
+            snapshot_download(
+                self.repo, repo_type="dataset", revision=self.revision,
+                allow_patterns=self._patterns(),
+            )
+            self.files()
+
+    def files(self):
+        """Where the parts are.
+
+        Returns
+        -------
+        dict, part -> list of Path
+
+        Raises
+        ------
+        InputError
+            Where a part isn't complete; says how to get it.
+        """
+        local = get_data_path(self.key)
+        files = self._files_in(local)
+        if files is None and local.exists():
+            print(f"{local} doesn't hold {self._described()}: looking in the hub's cache")
+        return files or self._cached_files()
+
+    @property
+    def version(self):
+        """Stands for the content: the hub's commit, or the files' names, sizes and times; None
+        where they are missing."""
+        try:
+            files = [path for paths in self.files().values() for path in paths]
+        except (InputError, ImportError):
+            return None
+        commit = re.search(r"/snapshots/([0-9a-f]{40})/", files[0].as_posix())
+        if commit:
+            return commit[1]
+        stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+        return hashlib.sha256(repr(stats).encode()).hexdigest()[:40]
+
+    def load(self, columns):
+        """The parts, one after the other.
+
+        Parameters
+        ----------
+        columns : list of str, those to read
+
+        Returns
+        -------
+        datasets.Dataset, memory-mapped
+
+        Raises
+        ------
+        InputError
+            For missing or damaged files and for a missing column.
+        """
+        from datasets import Dataset
+
+        paths = [path for paths in self.files().values() for path in paths]
+        for path in paths:
+            try:
+                with ParquetFile(path) as file:
+                    names = file.schema_arrow.names
+            except (pa.ArrowInvalid, OSError) as error:
+                raise InputError(f"{path} is damaged ({error}). {self._how_to_get()}") from error
+            for column in columns:
+                if column not in names:
+                    raise InputError(f"{path} has no column {column!r}: "
+                                     f"{suggestion(column, names)}")
+        try:
+            return Dataset.from_parquet(list(map(str, paths)), columns=columns)
+        except Exception as error:
+            cause = error.__cause__ or error
+            raise InputError(f"{self._described()} can't be read from {paths[0].parent} "
+                             f"({cause}). {self._how_to_get()}") from error
+
+    def _files_in(self, folder):
+        folders = [folder, folder / "data", *([folder / self.config] if self.config else [])]
+        for place in reversed(folders):
+            found = {part: sorted(place.glob(f"{part}-*.parquet")) for part in self.parts}
+            if all(map(_is_complete, found.values())):
+                return found
+        return None
+
+    def _cached_files(self):
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import LocalEntryNotFoundError
+
+        try:
+            folder = snapshot_download(
+                self.repo, repo_type="dataset", revision=self.revision,
+                allow_patterns=self._patterns(), local_files_only=True,
+            )
+        except LocalEntryNotFoundError as error:
+            # Other files than these may be what the snapshot lacks.
+            folder = getattr(error, "snapshot_path", None)
+        files = None if folder is None else self._files_in(Path(folder))
+        if files is None:
+            raise InputError(f"{self._described()} isn't on this machine. {self._how_to_get()}")
+        return files
+
+    def _patterns(self):
+        folders = ["", "data/", *([f"{self.config}/"] if self.config else [])]
+        return [f"{folder}{part}-*.parquet" for folder in folders for part in self.parts]
+
+    def _described(self):
+        config = f" ({self.config})" if self.config else ""
+        return f"{self.repo}{config}, {' and '.join(self.parts)} part"
+
+    def _how_to_get(self):
+        return (
+            f"Where there is a network, `benchopt prepare . -d {self.key}` puts it into the hub's "
+            f"cache; or set `data_paths: {{{self.key}: folder}}` in config.yml to a folder with "
+            f"its parquet files (now {get_data_path(self.key)})"
+        )
+
+
+def _is_complete(paths):
+    """Whether these are all the files of one part, by the numbers in their names."""
+    shards = [SHARD.search(path.name) for path in paths]
+    if not paths or not all(shards):
+        return bool(paths) and not any(shards)
+    return {int(shard[2]) for shard in shards} == {len(paths)}
