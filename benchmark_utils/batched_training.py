@@ -34,6 +34,12 @@ class Training:
         The examples come in random order, each once before any comes again; a batch may begin in
         one such pass and end in the next.
     seed : int, of the initialisation and the order of the examples
+    val_rows, val_y : arrays of shape (n_val,), or None
+        Examples of X and their targets, by which the best weights are told.
+    check_every : int, or None
+        After every so many steps, and after the last, the validation examples are scored, and the
+        weights with the best score so far are kept, the earlier ones if equal. None, or no such
+        examples: the last weights are.
     """
     build: object
     X: np.ndarray
@@ -43,6 +49,13 @@ class Training:
     weight_decay: float
     batch_size: int
     seed: int
+    val_rows: np.ndarray | None = None
+    val_y: np.ndarray | None = None
+    check_every: int | None = None
+
+    @property
+    def is_checked(self):
+        return self.check_every is not None and self.val_rows is not None and len(self.val_rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +83,18 @@ def squared_error(outputs, y):
     return (outputs.reshape(y.shape) - y).square().mean()
 
 
-def train(trainings, loss, device="cpu", group_size=32, optimizer=torch.optim.Adam, on_steps=None):
+def accuracies(outputs, y):
+    """Whether each of the logits of shape (batch, n_classes) is right; a NaN never is."""
+    return (outputs.argmax(1) == y) & outputs.isfinite().all(1)
+
+
+def negative_squares(outputs, y):
+    """Minus the squared error of each output of shape (batch, 1) or (batch,)."""
+    return -(outputs.reshape(y.shape) - y).square()
+
+
+def train(trainings, loss, device="cpu", group_size=32, optimizer=torch.optim.Adam, on_steps=None,
+          score=accuracies):
     """Train every module of a list.
 
     Neighbours in the list are trained together, where their modules and batches have the same
@@ -89,6 +113,8 @@ def train(trainings, loss, device="cpu", group_size=32, optimizer=torch.optim.Ad
         or SGD, with momentum or without.
     on_steps : callable (members, steps just made, steps made so far, steps to make)
         Called now and then for each group.
+    score : callable (outputs, targets) -> tensor of shape (batch,)
+        Each validation example's score, higher is better; their mean tells the best weights.
 
     Returns
     -------
@@ -109,7 +135,7 @@ def train(trainings, loss, device="cpu", group_size=32, optimizer=torch.optim.Ad
             index, modules = zip(*members, strict=True)
             group = [trainings[i] for i in index]
             for i, result in zip(
-                index, _train_or_halve(group, modules, loss, device, optimizer, on_steps),
+                index, _train_or_halve(group, modules, loss, device, optimizer, on_steps, score),
                 strict=True,
             ):
                 results[i] = result
@@ -134,14 +160,15 @@ def _shape(training, module):
     """What members of one group have in common."""
     return (
         training.X.shape[1:], training.y.dtype, training.batch_size, len(training.learning_rates),
+        training.check_every if training.is_checked else None,
         tuple((name, parameter.shape) for name, parameter in module.named_parameters()),
     )
 
 
-def _train_or_halve(group, modules, loss, device, optimizer, on_steps):
+def _train_or_halve(group, modules, loss, device, optimizer, on_steps, score):
     started = time.perf_counter()
     try:
-        outputs = _train_group(group, modules, loss, device, optimizer, on_steps)
+        outputs = _train_group(group, modules, loss, device, optimizer, on_steps, score)
     except Exception as error:
         is_random = len(group) > 1 and "randomness" in str(error)
         if "mutate a captured Tensor" in str(error):
@@ -159,7 +186,7 @@ def _train_or_halve(group, modules, loss, device, optimizer, on_steps):
     return [
         result for part in (slice(i, i + size) for i in range(0, len(group), size))
         for result in _train_or_halve(
-            group[part], modules[part], loss, device, optimizer, on_steps
+            group[part], modules[part], loss, device, optimizer, on_steps, score
         )
     ]
 
@@ -170,7 +197,7 @@ def _is_out_of_memory(error):
     )
 
 
-def _train_group(group, modules, loss, device, optimizer, on_steps):
+def _train_group(group, modules, loss, device, optimizer, on_steps, score):
     n_steps, batch_size = len(group[0].learning_rates), group[0].batch_size
     batches = _Batches(group, device)
     parameters, unpack = _stack(modules, device)
@@ -195,10 +222,16 @@ def _train_group(group, modules, loss, device, optimizer, on_steps):
     rates = torch.from_numpy(rates).to(device)[:, :, None]
     decay = torch.tensor([[training.weight_decay] for training in group], device=device)
 
+    check_every, best = group[0].check_every if group[0].is_checked else None, None
+    if check_every is not None:
+        best = _Best(group, parameters, lambda member, x: functional_call(module, member, (x,)),
+                     unpack, score, batches)
     gradients, done = None, 0
     with torch.no_grad(), _random_numbers(group[0].seed, device):
         while done < n_steps:
             n_next = min(STEPS_AT_A_TIME, n_steps - done)
+            if best is not None:
+                n_next = min(n_next, check_every - done % check_every)
             for x, y in batches.take(n_next, batch_size):
                 if gradients is None:
                     gradients = _traced(all_gradients, parameters, x, y)
@@ -207,8 +240,14 @@ def _train_group(group, modules, loss, device, optimizer, on_steps):
                 stepper.step()
                 parameters.addcmul_(step, rates[done])
                 done += 1
+            if best is not None and (done % check_every == 0 or done == n_steps):
+                module.eval()
+                best.check(parameters)
+                module.train()
             if on_steps is not None:
                 on_steps(len(group), n_next, done, n_steps)
+    if best is not None:
+        parameters = best.parameters
     if parameters.is_cuda:
         torch.cuda.synchronize()  # else the time and a shortage of memory would show later
     module.eval()
@@ -248,6 +287,31 @@ def _stack(modules, device):
     return stacked, unpack
 
 
+class _Best:
+    """The weights of each member at its best validation score so far.
+
+    A member without a finite output keeps its last weights, which show that it diverged.
+    """
+
+    def __init__(self, group, parameters, outputs, unpack, score, batches):
+        self.parameters = parameters.clone()
+        self._best = torch.full((len(group), 1), -torch.inf, device=parameters.device)
+        self._outputs, self._unpack, self._score = vmap(outputs), unpack, score
+        self._batches, self._n = batches, [len(training.val_rows) for training in group]
+
+    def check(self, parameters):
+        sums = torch.zeros_like(self._best)
+        named = self._unpack(parameters)
+        for x, y, is_there in self._batches.validation(max(self._n)):
+            scores = vmap(self._score)(self._outputs(named, x), y).float()
+            sums += torch.where(is_there, scores, 0.0).sum(1, keepdim=True)
+        means = sums / torch.tensor(self._n, device=sums.device)[:, None]
+        never = ~self._best.isfinite()
+        is_better = (means > self._best) | never
+        self.parameters = torch.where(is_better, parameters, self.parameters)
+        self._best = torch.where(is_better, means, self._best).nan_to_num(nan=-torch.inf)
+
+
 class _Batches:
     """The batches of all members of a group, in each one's own order."""
 
@@ -260,7 +324,9 @@ class _Batches:
         ]).to(device)
         self._rows = [starts[id(training.X)] + training.rows for training in group]
         is_float = np.issubdtype(group[0].y.dtype, np.floating)
-        self._y = [training.y.astype(np.float32 if is_float else np.int64) for training in group]
+        self._dtype = np.float32 if is_float else np.int64
+        self._y = [training.y.astype(self._dtype) for training in group]
+        self._starts = starts
         self._rngs = [np.random.default_rng(training.seed) for training in group]
         self._left = [np.arange(0)] * len(group)
 
@@ -275,6 +341,25 @@ class _Batches:
         for s in range(n_steps):
             x = self._X.index_select(0, rows[s].reshape(-1))
             yield x.view(*shape[1:], *x.shape[1:]), y[s]
+
+    def validation(self, n_most):
+        """Yield x of shape (M, n, …), y and whether there is such an example, of shape (M, n)."""
+        M = len(self._group)
+        at_a_time = max(ROWS_AT_A_TIME // M, 1)
+        for start in range(0, n_most, at_a_time):
+            n = min(at_a_time, n_most - start)
+            rows, y = np.zeros((M, n), np.int64), np.zeros((M, n), self._dtype)
+            is_there = np.zeros((M, n), bool)
+            for m, training in enumerate(self._group):
+                of_member = training.val_rows[start:start + n]
+                is_there[m, :len(of_member)] = True
+                rows[m, :len(of_member)] = self._starts[id(training.X)] + of_member
+                y[m, :len(of_member)] = training.val_y[start:start + n]
+            rows, y, is_there = (
+                torch.from_numpy(array).to(self._device) for array in (rows, y, is_there)
+            )
+            x = self._X.index_select(0, rows.reshape(-1))
+            yield x.view(M, n, *x.shape[1:]), y, is_there
 
     def _next(self, m, n):
         parts = [self._left[m]]
@@ -293,6 +378,6 @@ class _Outputs:
         device = next(iter(self._parameters.values())).device
         with torch.no_grad():
             return torch.cat([
-                functional_call(self._module, self._parameters, (part.to(device),)).cpu()
+                functional_call(self._module, self._parameters, (part.to(device).float(),)).cpu()
                 for part in torch.as_tensor(X).split(ROWS_AT_A_TIME)
             ])

@@ -18,13 +18,14 @@ class Progress:
     ----------
     label : str, the solver's name
     total : int, number of fits
+    unit : str, what else is counted
     """
 
-    def __init__(self, label, total):
+    def __init__(self, label, total, unit="fit"):
         self._label, self._part = label, 0.0
         is_terminal = sys.stderr.isatty()
         self._bar = tqdm(
-            total=total, desc=label.partition("[")[0], unit="fit", leave=False,
+            total=total, desc=label.partition("[")[0], unit=unit, leave=False,
             delay=DELAY_SECONDS, mininterval=TERMINAL_SECONDS if is_terminal else LOG_SECONDS,
             miniters=1,  # else tqdm refreshes after ten seconds, whatever mininterval
             file=sys.stderr, dynamic_ncols=is_terminal,
@@ -43,10 +44,10 @@ class Progress:
         self._bar.set_postfix_str(f"{where}configuration {index}", refresh=False)
         self._bar.update()
 
-    def advance(self, n_fits, where=""):
-        """Some more fits are there, or parts of them."""
+    def advance(self, n, where=""):
+        """Some more are there, or parts of them."""
         self._bar.set_postfix_str(where, refresh=False)
-        self._part += n_fits
+        self._part += n
         whole = int(self._part + 1e-9)
         self._part -= whole
         self._bar.update(whole)

@@ -192,10 +192,15 @@ class SplitSolver(BaseSolver):
             record["message"] = f"{first.category.__name__}: {first.message}"
         return record, is_lasting
 
-    def _store_path(self):
+    def _cache(self):
+        """Benchopt's cache folder; None where nothing is to be kept."""
         benchmark = get_running_benchmark()
-        cache = None if benchmark is None else benchmark.get_cache_location()
-        if cache is None or self.data_key is None:
+        is_kept = benchmark is not None and self.data_key is not None
+        return benchmark.get_cache_location() if is_kept else None
+
+    def _store_path(self):
+        cache = self._cache()
+        if cache is None:
             return None
         key = joblib.hash((self.data_key, self._file_hash, code_fingerprint(), self._get_state()))
         return cache / "fits" / self.name / f"{key}.journal"

@@ -30,10 +30,14 @@ class Recipe:
     learning_rates : array of shape (n_steps,)
     batch_size : int
     weight_decay : float, times the parameters added to their gradients (L2)
+    check_every : int, or None
+        Steps after which the validation part is scored each time, to keep the weights with the best
+        score (accuracy, or minus squared error); None, or no such part: the last weights are kept.
     """
     learning_rates: np.ndarray
     batch_size: int
     weight_decay: float = 0.0
+    check_every: int | None = None
 
 
 class TorchSolver(SplitSolver):
@@ -67,8 +71,8 @@ class TorchSolver(SplitSolver):
         """
         raise NotImplementedError
 
-    def recipe(self, config):
-        """Return the Recipe of a configuration."""
+    def recipe(self, config, n_train):
+        """Return the Recipe of a configuration, for a number of training examples."""
         raise NotImplementedError
 
     def loss(self, outputs, y):
@@ -91,17 +95,18 @@ class TorchSolver(SplitSolver):
 
     def set_objective(self, **objective):
         super().set_objective(**objective)
-        self._kept, self._inputs, self._tried = [], None, set()
-
-    def fit(self, train, val, config, seed):
-        # One alone, which a group was too large for.
-        inputs = self._prepared(train, np.arange(len(train)))
-        return self._predictor(inputs, *self._train([self._training(inputs, config, seed)]))
+        self._kept, self._inputs, self._failed = [], None, {}
 
     def _records(self, job, batch):
-        for group in self._groups([_Request(self, job, i, config) for i, config in batch]):
-            self._make(group)
-        return super()._records(job, batch)
+        group = [_Request(self, job, i, config) for i, config in batch]
+        for part in self._groups(group):
+            self._make(part)
+        records = []
+        for request in group:
+            record = self.store.get(request.key)
+            records.append(self._failed[request.key] if record is None else record)
+            self._progress.step(job, request.index)
+        return records
 
     # Benchopt's cache key and the store's: results differ in the last digits between devices.
     def _get_state(self):
@@ -158,17 +163,14 @@ class TorchSolver(SplitSolver):
             with run.store:
                 missing += [
                     request for request in requests
-                    if request.key not in run.store and request.key not in run._tried
+                    if request.key not in run.store and request.key not in run._failed
                 ]
         if not missing:
             if progress is not None:
                 progress.advance(len(group))
             return
         inputs = [request.run._inputs_of(request.job.split) for request in group]
-        trained = self._train([
-            request.run._training(of, request.run.config | request.config, request.seed)
-            for request, of in zip(group, inputs, strict=True)
-        ], progress)
+        trained = self._train_where_possible(group, inputs, progress)
         made = dict(zip(group, zip(inputs, trained, strict=True), strict=True))
         for run, requests in groupby(missing, lambda request: request.run):
             with run.store:
@@ -179,11 +181,21 @@ class TorchSolver(SplitSolver):
                     )
                     if record["status"] == "ok":
                         record["fit_seconds"] = result.seconds
-                    run._tried.add(request.key)
+                    if not is_lasting:
+                        run._failed[request.key] = record
                     run._keep(request.key, record, is_lasting)
 
+    def _train_where_possible(self, group, inputs, progress):
+        """What was trained, or the exception that kept the inputs from being made."""
+        trainings = [
+            request.run._training(of, request.run.config | request.config, request.seed)
+            for request, of in zip(group, inputs, strict=True) if not isinstance(of, Exception)
+        ]
+        trained = iter(self._train(trainings, progress) if trainings else ())
+        return [of if isinstance(of, Exception) else next(trained) for of in inputs]
+
     def _train(self, trainings, progress=None):
-        from benchmark_utils.batched_training import train
+        from benchmark_utils.batched_training import accuracies, negative_squares, train
 
         def on_steps(n_members, n_made, done, n_steps):
             if progress is not None:
@@ -191,19 +203,21 @@ class TorchSolver(SplitSolver):
 
         _, device = _torch_and_device()
         return train(
-            trainings, self.loss, device=device, group_size=len(trainings), on_steps=on_steps
+            trainings, self.loss, device=device, group_size=len(trainings), on_steps=on_steps,
+            score=accuracies if self.task == "classification" else negative_squares,
         )
 
     def _training(self, inputs, config, seed):
         from benchmark_utils.batched_training import Training
 
-        recipe = self.recipe(config)
+        recipe = self.recipe(config, len(inputs.rows))
         n_outputs = self.n_classes if self.task == "classification" else 1
         return Training(
             build=partial(self.build, inputs.X.shape[1:], n_outputs, config),
             X=inputs.X, rows=inputs.rows, y=inputs.y,
             learning_rates=np.asarray(recipe.learning_rates, float),
             weight_decay=recipe.weight_decay, batch_size=recipe.batch_size, seed=seed,
+            val_rows=inputs.val_rows, val_y=inputs.val_y, check_every=recipe.check_every,
         )
 
     def _predictor(self, inputs, trained):
@@ -221,37 +235,47 @@ class TorchSolver(SplitSolver):
     def _inputs_of(self, split):
         # Requests come split by split, so that one is enough to keep.
         if self._inputs is None or self._inputs[0] is not split:
-            self._inputs = split, self._prepared(self.study, split.train)
+            try:
+                self._inputs = split, self._prepared(split)
+            except Exception as error:
+                self._inputs = split, error
         return self._inputs[1]
 
-    def _prepared(self, examples, rows):
-        """What the module sees of the training part: the rows `rows` of examples."""
-        encoder, y = None, examples.y[rows]
-        if isinstance(examples.X, pd.DataFrame):
-            encoder = table_encoder(self.study.X).fit(examples.X.iloc[rows], y)
-        X = self._array(examples.X, encoder)
+    def _prepared(self, split):
+        """What the module sees of a split's training and validation parts."""
+        study, rows, val_rows = self.study, split.train, split.val
+        encoder, y, val_y = None, study.y[rows], study.y[val_rows]
+        if isinstance(study.X, pd.DataFrame):
+            encoder = table_encoder(study.X).fit(study.X.iloc[rows], y)
+        X = self._array(study.X, encoder)
         if self.task == "classification":
-            return _Inputs(X, rows, y, encoder)
+            return _Inputs(X, rows, y, val_rows, val_y, encoder)
         center, scale = y.mean(), y.std() or 1.0
-        return _Inputs(X, rows, (y - center) / scale, encoder, center, scale)
+        y, val_y = ((target - center) / scale for target in (y, val_y))
+        return _Inputs(X, rows, y, val_rows, val_y, encoder, center, scale)
 
     def _array(self, X, encoder):
-        """X, encoded, as an array of single precision; the same array as long as it is kept."""
+        """X as an array for the module; the same array as long as it is kept."""
         kept = next((e for e in self._kept if e[0] is X and e[1] is encoder), None)
         if kept is None:
-            encoded = X if encoder is None else encoder.transform(X)
-            kept = X, encoder, np.ascontiguousarray(encoded, np.float32)
+            kept = X, encoder, self._convert(X, encoder)
         # The most recently used first: validation and test parts come and go.
         self._kept = [kept, *(e for e in self._kept if e is not kept)][:N_KEPT]
         return kept[2]
 
+    def _convert(self, X, encoder):
+        return np.ascontiguousarray(X if encoder is None else encoder.transform(X), np.float32)
+
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
-    """What is trained on: `rows` of X, with targets y = (the data's − center) / scale."""
+    """What is trained on: `rows` of X, with targets y = (the data's − center) / scale, and the
+    same of the validation part."""
     X: np.ndarray
     rows: np.ndarray
     y: np.ndarray
+    val_rows: np.ndarray
+    val_y: np.ndarray
     encoder: object
     center: float = 0.0
     scale: float = 1.0

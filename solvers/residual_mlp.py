@@ -42,6 +42,6 @@ class Solver(TorchSolver):
     def build(self, input_shape, n_outputs, config):
         return ResidualMLP(input_shape, WIDTHS[config["arch"]], n_outputs)
 
-    def recipe(self, config):
+    def recipe(self, config, n_train):
         rates = config["learning_rate"] * np.exp(-config["decay"] * np.arange(config["n_steps"]))
         return Recipe(rates, config["batch_size"], config["weight_decay"])

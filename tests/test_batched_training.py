@@ -1,4 +1,5 @@
 """Many modules at once give what each would give alone, and what a plain loop gives."""
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,6 +10,7 @@ from benchmark_utils import batched_training  # noqa: E402
 from benchmark_utils.batched_training import (  # noqa: E402
     Training,
     cross_entropy,
+    negative_squares,
     squared_error,
     train,
 )
@@ -254,3 +256,87 @@ class TestBatches:
         told = []
         train(different(), cross_entropy, group_size=4, on_steps=lambda *of: told.append(of))
         assert told == [(4, 12, 12, 12), (2, 12, 12, 12)]
+
+
+class TestBestWeights:
+    """With `check_every`, the weights with the best validation accuracy are kept."""
+
+    VAL = np.arange(60, N)
+
+    def checked(self, seed, n_steps=24, check_every=4, val=None, rate=0.05):
+        val = self.VAL if val is None else val
+        return replace(training(seed, rate=rate, n_steps=n_steps, rows=np.arange(50)),
+                       val_rows=val, val_y=Y[val], check_every=check_every)
+
+    def accuracy(self, outputs, val):
+        return (outputs[val].argmax(1).numpy() == Y[val]).mean()
+
+    def expected(self, of):
+        """From trainings cut short at each of the checks, the first of the best."""
+        checks = sorted({*range(of.check_every, len(of.learning_rates) + 1, of.check_every),
+                         len(of.learning_rates)})
+        candidates = [
+            outputs([replace(of, check_every=None, learning_rates=of.learning_rates[:n])])[0]
+            for n in checks
+        ]
+        scores = [self.accuracy(candidate, of.val_rows) for candidate in candidates]
+        return candidates[int(np.argmax(scores))], scores
+
+    def test_each_member_has_its_own(self):
+        of = [self.checked(seed, rate=rate, val=self.VAL[:n])
+              for seed, (rate, n) in enumerate([(0.05, 30), (0.5, 30), (1.0, 11), (0.01, 17)])]
+        made = outputs(of)
+        n_not_last = 0
+        for one, member in zip(of, made, strict=True):
+            expected, scores = self.expected(one)
+            torch.testing.assert_close(member, expected, rtol=1e-3, atol=1e-4)
+            n_not_last += int(np.argmax(scores)) < len(scores) - 1
+        assert n_not_last
+
+    def test_the_last_steps_are_checked_too(self):
+        of = self.checked(0, n_steps=10, check_every=7)
+        expected, scores = self.expected(of)
+        assert len(scores) == 2
+        torch.testing.assert_close(outputs([of])[0], expected, rtol=1e-3, atol=1e-4)
+
+    def test_checks_in_pieces_are_the_same(self, monkeypatch):
+        of = [self.checked(seed, rate=0.5) for seed in range(3)]
+        whole = outputs(of)
+        monkeypatch.setattr(batched_training, "ROWS_AT_A_TIME", 15)
+        for a, b in zip(whole, outputs(of), strict=True):
+            torch.testing.assert_close(a, b)
+
+    def test_without_validation_examples_the_last_are_kept(self):
+        none = np.arange(0)
+        torch.testing.assert_close(
+            outputs([self.checked(0, val=none)])[0],
+            outputs([training(0, rate=0.05, n_steps=24, rows=np.arange(50))])[0],
+        )
+
+    def test_one_that_diverges_at_once_shows_it_and_leaves_the_others_alone(self):
+        of = [self.checked(0), self.checked(1, rate=1e30), self.checked(2)]
+        made = outputs(of)
+        assert not made[1].isfinite().all()
+        for i in (0, 2):
+            torch.testing.assert_close(made[i], self.expected(of[i])[0], rtol=1e-3, atol=1e-4)
+
+    def test_one_that_diverges_later_keeps_its_best(self):
+        of = self.checked(0)
+        late = replace(of, learning_rates=np.where(np.arange(24) < 12, 0.05, 1e30))
+        expected, _ = self.expected(replace(of, learning_rates=of.learning_rates[:12]))
+        assert outputs([late])[0].isfinite().all()
+        torch.testing.assert_close(outputs([late])[0], expected, rtol=1e-3, atol=1e-4)
+
+    def test_regression_is_scored_by_squared_error(self):
+        y = X[:, 0] * X[:, 1]
+        build = partial(ResidualMLP, (D,), [8], 1)
+        of = replace(training(0, rate=0.05, n_steps=24, rows=np.arange(50), y=y, build=build),
+                     val_rows=self.VAL, val_y=y[self.VAL], check_every=4)
+        candidates = [
+            outputs([replace(of, check_every=None, learning_rates=of.learning_rates[:n])],
+                    squared_error)[0]
+            for n in range(4, 25, 4)
+        ]
+        errors = [((c[self.VAL, 0].numpy() - y[self.VAL]) ** 2).mean() for c in candidates]
+        made, = outputs([of], squared_error, score=negative_squares)
+        torch.testing.assert_close(made, candidates[int(np.argmin(errors))], rtol=1e-3, atol=1e-4)

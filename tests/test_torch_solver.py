@@ -227,7 +227,7 @@ class TestFailures:
                         torch.nn.Linear(config["width"], n_outputs),
                     )
 
-                def recipe(self, config):
+                def recipe(self, config, n_train):
                     return Recipe(np.full(40, config["rate"]), 16)
 
                 def loss(self, outputs, y):
