@@ -143,12 +143,12 @@ def train(trainings, loss, device="cpu", group_size=32, optimizer=torch.optim.Ad
 
 
 def _seeded(training):
-    with _random_numbers(training.seed, "cpu"):
+    with random_numbers(training.seed, "cpu"):
         return training.build().train()
 
 
 @contextmanager
-def _random_numbers(seed, device):
+def random_numbers(seed, device):
     """PyTorch's random numbers from a seed, and afterwards as they were."""
     devices = [device] if torch.device(device).type == "cuda" else []
     with torch.random.fork_rng(devices):
@@ -174,7 +174,7 @@ def _train_or_halve(group, modules, loss, device, optimizer, on_steps, score):
         if "mutate a captured Tensor" in str(error):
             error = ValueError("the module changes its buffers in training, as batch normalisation "
                                "does, which can't be batched")
-        if not is_random and not _is_out_of_memory(error):
+        if not is_random and not is_out_of_memory(error):
             return [error] * len(group)
         if len(group) == 1:
             return [MemoryError(str(error))]
@@ -191,7 +191,8 @@ def _train_or_halve(group, modules, loss, device, optimizer, on_steps, score):
     ]
 
 
-def _is_out_of_memory(error):
+def is_out_of_memory(error):
+    """Whether an exception says that memory ran out, of a GPU or the machine."""
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
         isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
     )
@@ -227,7 +228,7 @@ def _train_group(group, modules, loss, device, optimizer, on_steps, score):
         best = _Best(group, parameters, lambda member, x: functional_call(module, member, (x,)),
                      unpack, score, batches)
     gradients, done = None, 0
-    with torch.no_grad(), _random_numbers(group[0].seed, device):
+    with torch.no_grad(), random_numbers(group[0].seed, device):
         while done < n_steps:
             n_next = min(STEPS_AT_A_TIME, n_steps - done)
             if best is not None:
