@@ -112,7 +112,8 @@ PLOTS = ["adaptive_overfitting_gap", "advice", "fold_correlation_and_gain", "opt
          "paired_comparisons", "predicted_and_measured_gain", "ranking_gain", "ranking_retrieval",
          "ranking_table", "ranking_under_both_rules", "redundancy_and_gain",
          "reported_and_true_scores",
-         "sample_gain", "score_distributions", "summary", "variance_of_the_estimate",
+         "sample_gain", "score_distributions", "summary", "triage",
+         "variance_of_the_estimate",
          "win_probability_by_budget", "winning_configurations"]
 
 

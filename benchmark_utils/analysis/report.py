@@ -18,6 +18,7 @@ from benchmark_utils.analysis.searches import (
     winners_table,
 )
 from benchmark_utils.analysis.summary import notes, table, tidy
+from benchmark_utils.analysis.triage import triage_notes, triage_table
 from benchmark_utils.analysis.views import heading
 
 #: name -> (function that makes it, function that makes the lines above it)
@@ -39,6 +40,12 @@ TABLES = {
         "Advice from the study sets alone", *(f"  {note}" for note in advice_notes(*of)),
     ]),
 }
+#: the same of tables of all data sets and settings together
+OVERALL = {
+    "triage": (triage_table, lambda results: [
+        "What early redundancy says of the gain", *(f"  {note}" for note in triage_notes(results)),
+    ]),
+}
 #: what is printed unasked
 USUAL = ("summary", "ranking", "optimism", "winners")
 OUTPUTS = Path(__file__).parents[2] / "outputs"
@@ -57,7 +64,7 @@ def main(arguments=None):
         "file", nargs="?", type=Path, help="result file; by default the newest in outputs/"
     )
     parser.add_argument(
-        "--table", choices=list(TABLES), default="summary",
+        "--table", choices=[*TABLES, *OVERALL], default="summary",
         help="the table for --csv and --latex; also printed",
     )
     parser.add_argument("--csv", type=Path, help="also write the table as CSV")
@@ -83,7 +90,7 @@ def main(arguments=None):
         return 1
     combined = pd.concat(chosen) if chosen else None
     if chosen:
-        first = ["dataset", "setting"]
+        first = [name for name in ("dataset", "setting") if name in combined]
         combined = combined[[*first, *(c for c in combined.columns if c not in first)]]
     if options.csv:
         combined.to_csv(options.csv, index=False)
@@ -95,26 +102,35 @@ def main(arguments=None):
 
 
 def print_tables(results, names):
-    """Print the tables of these names of each data set and setting, with what must be known.
+    """Print the tables of these names, of each data set and setting where they are made so, with
+    what must be known.
 
     Returns
     -------
-    dict, name -> list of those tables that have rows, each with data set and setting
+    dict, name -> list of those tables that have rows, with data set and setting
     """
     printed = {name: [] for name in names}
     for dataset, setting in _combinations(results):
         print(f"\n{heading(dataset, setting)}")
         for note in notes(results, dataset, setting):
             print(f"  {note}")
-        for name in names:
-            make, says = TABLES[name]
-            made = make(results, dataset, setting)
-            if made.empty:
-                continue
-            print("\n".join(["", *says(results, dataset, setting)]))
-            print(made.to_string(index=False, float_format=_number, na_rep=""))
-            printed[name].append(made.assign(dataset=dataset, setting=setting))
+        for name in (name for name in names if name in TABLES):
+            made = _print(*TABLES[name], results, dataset, setting)
+            if not made.empty:
+                printed[name].append(made.assign(dataset=dataset, setting=setting))
+    for name in (name for name in names if name in OVERALL):
+        made = _print(*OVERALL[name], results)
+        if not made.empty:
+            printed[name].append(made)
     return printed
+
+
+def _print(make, says, *of):
+    made = make(*of)
+    if not made.empty:
+        print("\n".join(["", *says(*of)]))
+        print(made.to_string(index=False, float_format=_number, na_rep=""))
+    return made
 
 
 def to_latex(summary):
