@@ -12,66 +12,98 @@ ROUNDING = 1e-12  # relative to a loss: differences below it are none
 
 
 class Redundancy:
-    """Redundancy ω of the splits added so far; adding split k costs O(k · n_study).
+    """Redundancy ω of the splits added so far; adding split k costs O(k · n_test).
 
     For each pair of splits a < b, the covariance and the two variances of the
     per-example losses over the study examples that both hold out; ρ_e = mean
     covariance / mean variance over pairs that share at least two examples;
-    ω = test_fraction · ρ_e.
+    ω = test_fraction · ρ_e. Several losses of the same predictors can be followed at once.
 
     Parameters
     ----------
     n_splits : int, how many will be added at most
     n_study : int
     test_fraction : float, n_test / n_study
+    n_losses : int
+
+    Attributes
+    ----------
+    omega : array of shape (n_losses,), ω of all splits so far; NaN where no pair is available yet
+        or a loss doesn't vary
     """
 
-    def __init__(self, n_splits, n_study, test_fraction):
+    def __init__(self, n_splits, n_study, test_fraction, n_losses=1):
         self._test_fraction, self._k = test_fraction, 0
-        self._loss, self._square, self._mask = np.zeros((3, n_splits, n_study))
-        self._rounding = np.zeros(n_splits)
-        self._covariance = self._variance = self._negligible = 0.0
+        self._losses = np.zeros((n_losses, n_study, n_splits))
+        self._is_held_out = np.zeros((n_study, n_splits))
+        self._rounding = np.zeros((n_losses, n_splits))
+        self._covariance, self._variance, self._negligible = np.zeros((3, n_losses))
+        self._n_shared = self._n_pairs = self._n_available = 0
+        self.omega = np.full(n_losses, np.nan)
 
-    def add(self, losses):
+    def add(self, test, losses):
         """Add a split.
 
         Parameters
         ----------
-        losses : array of shape (n_study,), NaN where the split doesn't hold an example out
-            Any sign will do: ω doesn't change with the sign or scale of the loss.
+        test : array of shape (n_test,), the distinct study examples that it holds out
+        losses : array of shape (n_losses, n_test)
+            Any sign will do: ω doesn't change with the sign or scale of a loss.
 
         Returns
         -------
-        float, ω of all splits so far; NaN where no pair is available yet or no loss varies
+        array, `omega`
         """
-        mask = ~np.isnan(losses)
-        loss = np.where(mask, losses, 0.0)
-        rounding = (ROUNDING * np.abs(loss).max(initial=0.0)) ** 2
+        k, losses = self._k, np.asarray(losses, float)
+        rounding = (ROUNDING * np.abs(losses).max(axis=1, initial=0.0)) ** 2
         # Covariances don't change with each split's mean loss; rounding does.
-        loss -= mask * (loss.sum() / max(mask.sum(), 1))
-        square = loss * loss
-        k = self._k
-        losses_before, squares_before, masks_before = (
-            array[:k] for array in (self._loss, self._square, self._mask)
-        )
-        n = masks_before @ mask              # examples shared with each split before
+        losses = losses - losses.mean(axis=1, keepdims=True)
+        held_out = self._is_held_out[test, :k]
+        before = self._losses[:, test, :k]     # zero where a split doesn't hold an example out
+        n = held_out.sum(axis=0)               # examples shared with each split before
         pair = n >= 2
-        theirs, ours = losses_before @ mask, masks_before @ loss
+        theirs, ours = before.sum(axis=1), losses @ held_out
         with np.errstate(divide="ignore", invalid="ignore"):
-            covariance = (losses_before @ loss - theirs * ours / n) / (n - 1)
+            covariance = ((losses[:, None] @ before)[:, 0] - theirs * ours / n) / (n - 1)
             variances = (
-                squares_before @ mask - theirs**2 / n + masks_before @ square - ours**2 / n
+                np.einsum("ltk,ltk->lk", before, before) - theirs**2 / n
+                + losses**2 @ held_out - ours**2 / n
             ) / (n - 1)
-        self._covariance += covariance[pair].sum()
-        self._variance += variances[pair].sum() / 2
-        self._negligible += (self._rounding[:k][pair] + rounding).sum() / 2
-        self._loss[k], self._square[k], self._mask[k] = loss, square, mask
-        self._rounding[k] = rounding
+        self._covariance += covariance[:, pair].sum(axis=1)
+        self._variance += variances[:, pair].sum(axis=1) / 2
+        self._negligible += (self._rounding[:, :k][:, pair] + rounding[:, None]).sum(axis=1) / 2
+        self._n_shared, self._n_pairs = self._n_shared + n.sum(), self._n_pairs + k
+        self._n_available += np.count_nonzero(pair)
+        self._losses[:, test, k], self._is_held_out[test, k] = losses, 1
+        self._rounding[:, k] = rounding
         self._k += 1
-        if not self._variance > self._negligible:
+        self.omega = self._test_fraction * self._correlation()
+        return self.omega
+
+    def product(self, prediction, loss):
+        """The first definition of the paper (D.3): the product of the mean covariance of
+        predictions over pairs of splits, ρ_e of a loss, and the mean number of examples that a
+        pair shares. In squared units of the prediction.
+
+        Parameters
+        ----------
+        prediction, loss : int, positions among the losses; the first is that of the predictions
+
+        Returns
+        -------
+        float, NaN where ω is
+        """
+        if not self._n_available:
             return np.nan
-        correlation = self._covariance / self._variance
-        return self._test_fraction * (correlation if abs(correlation) > ROUNDING else 0.0)
+        covariance = self._covariance[prediction] / self._n_available
+        return covariance * self._correlation()[loss] * self._n_shared / self._n_pairs
+
+    def _correlation(self):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            correlation = self._covariance / self._variance
+        correlation[np.abs(correlation) <= ROUNDING] = 0.0
+        correlation[~(self._variance > self._negligible)] = np.nan
+        return correlation
 
 
 def predicted_gain(redundancy, n_splits, test_fraction, procedure="mccv"):
@@ -146,11 +178,13 @@ class Stopping:
         def reason(split, record):
             nonlocal k
             k += 1
-            omega = redundancy.add(held_out_losses(split, record, self.n_study))
+            if record["status"] == "ok":
+                redundancy.add(split.test, [primary_scores(record)])
             if not self.min_splits <= k < self.n_splits:
                 return None
             now, later = (
-                predicted_gain(omega, n, fraction, self.procedure) for n in (k, self.n_splits)
+                predicted_gain(redundancy.omega[0], n, fraction, self.procedure)
+                for n in (k, self.n_splits)
             )
             if not later / now < self.ratio:
                 return None
@@ -162,18 +196,6 @@ class Stopping:
         return reason
 
 
-def held_out_losses(split, record, n_study):
-    """Score of each study example that a split holds out, NaN for the others and a failed fit.
-
-    Parameters
-    ----------
-    split : Split; record : dict, see `Score`; n_study : int
-
-    Returns
-    -------
-    array of shape (n_study,)
-    """
-    losses = np.full(n_study, np.nan)
-    if record["status"] == "ok":
-        losses[split.test] = record["test_scores"]
-    return losses
+def primary_scores(record):
+    """Each test example's primary score, from the record of a successful fit."""
+    return next(iter(record["test_scores"].values()))

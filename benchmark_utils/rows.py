@@ -2,8 +2,8 @@
 import numpy as np
 import pandas as pd
 
-from benchmark_utils.redundancy import Redundancy, held_out_losses
-from benchmark_utils.scoring import SECONDARY
+from benchmark_utils.redundancy import Redundancy
+from benchmark_utils.scoring import PRIMARY, SECONDARY
 from benchmark_utils.views import View
 
 
@@ -22,7 +22,7 @@ def make_rows(outcomes, splits, study, population, is_bootstrap):
     -------
     list of dict
         The columns of every row are the same; a score that wasn't computed is
-        NaN. `redundancy` and `outer_deltas` are given at the largest budget only,
+        NaN. `*redundancy*` and `outer_deltas` are given at the largest budget only,
         `stopped` says on the last split why others weren't made.
     """
     task = population.task
@@ -30,7 +30,9 @@ def make_rows(outcomes, splits, study, population, is_bootstrap):
         len(study) / population.n_pool if population.is_pool and not is_bootstrap else np.nan
     )
     budget = max(outcome["budget"] for outcome in outcomes)
-    redundancy = _redundancy([o for o in outcomes if o["budget"] == budget], splits, len(study))
+    redundancy = _redundancy(
+        [o for o in outcomes if o["budget"] == budget], splits, len(study), task
+    )
     duplicates = _duplicate_groups(study)
     n_duplicates = [_count_duplicates(duplicates, split) for split in splits]
 
@@ -53,8 +55,7 @@ def make_rows(outcomes, splits, study, population, is_bootstrap):
             row[f"{name}_bench"] = get(f"{name}_bench")
             row[f"{name}_delta"] = row[f"{name}_test"] - row[f"{name}_bench"]
         is_refit = k < 0
-        row |= {
-            "redundancy": redundancy[k] if is_last and not is_refit else np.nan,
+        row |= redundancy[k if is_last else None] | {
             "outer_deltas": record.get("outer_deltas") if is_last else None,
             "n_study": len(study),
             "n_train": len(study) if is_refit else len(splits[k].train),
@@ -78,15 +79,32 @@ def make_rows(outcomes, splits, study, population, is_bootstrap):
     return rows
 
 
-def _redundancy(outcomes, splits, n_study):
-    """ω after each split, by its number."""
-    running = Redundancy(len(splits), n_study, len(splits[0].test) / n_study)
-    return {
-        outcome["split"]: running.add(
-            held_out_losses(splits[outcome["split"]], outcome["record"], n_study)
-        )
-        for outcome in outcomes if outcome["split"] >= 0
-    }
+def _redundancy(outcomes, splits, n_study, task):
+    """Columns on redundancy after each split, by its number; None stands for "not given".
+
+    Of the losses that are means over examples, and of one number for each prediction.
+    """
+    metrics = [PRIMARY[task], *(name for name in SECONDARY[task] if name != "r2")]
+    columns = ["redundancy", *(f"{name}_redundancy" for name in metrics[1:]), "redundancy_product"]
+    running = Redundancy(
+        len(splits), n_study, len(splits[0].test) / n_study, n_losses=len(metrics) + 1
+    )
+    missing = dict.fromkeys(columns, np.nan)
+    after = {None: missing, -1: missing}
+    for outcome in outcomes:
+        k, record = outcome["split"], outcome["record"]
+        if k < 0:
+            continue
+        if record["status"] == "ok":
+            n_test = len(splits[k].test)
+            scores = [record["test_scores"].get(name, np.full(n_test, np.nan)) for name in metrics]
+            predictions = record["test_predictions"]
+            running.add(splits[k].test, [
+                *scores, np.full(n_test, np.nan) if predictions is None else predictions,
+            ])
+        values = [*running.omega[:-1], running.product(-1, 0)]
+        after[k] = dict(zip(columns, values, strict=True))
+    return after
 
 
 def _duplicate_groups(study):

@@ -131,8 +131,10 @@ class Score:
         -------
         dict
             `score_*`, `<metric>_*` of the parts that aren't empty, `predict_seconds`
-            (time to predict the test set), `test_scores` (each test example's
-            primary score, float32 of shape (n_test,)) and `outer_deltas`.
+            (time to predict the test set), `test_scores` (dict, metric -> each test
+            example's score, the primary one first), `test_predictions` (values, for two
+            classes the probability of the second, None for more), and `outer_deltas`. Both
+            are arrays of shape (n_test,) of single precision, whether a class is right bool.
 
         Raises
         ------
@@ -152,9 +154,11 @@ class Score:
             started = time.perf_counter()
             prediction = self._predict(predict, test)
             record["predict_seconds"] = time.perf_counter() - started
-            largest = np.finfo(np.float32).max
-            by_example = example_scores(self.task, test.y, prediction)[primary]
-            record["test_scores"] = by_example.clip(-largest, largest).astype(np.float32)
+            record["test_scores"] = {
+                name: values.astype(bool) if name == "accuracy" else _single(values)
+                for name, values in example_scores(self.task, test.y, prediction).items()
+            }
+            record["test_predictions"] = self._one_number(prediction)
             scores["test"] = mean_scores(self.task, test, prediction)
         if with_bench:
             scores["bench"] = mean_scores(self.task, bench, self._predict(predict, bench))
@@ -176,5 +180,15 @@ class Score:
             record["outer_deltas"] = (of_chunks.mean(axis=1) - record["score_bench"]).tolist()
         return record
 
+    def _one_number(self, prediction):
+        if self.task == "classification" and self.n_classes != 2:
+            return None
+        return _single(prediction if prediction.ndim == 1 else prediction[:, 1])
+
     def _predict(self, predict, examples):
         return check_prediction(self.task, predict(examples.X), len(examples), self.n_classes)
+
+
+def _single(values):
+    largest = np.finfo(np.float32).max
+    return values.clip(-largest, largest).astype(np.float32)

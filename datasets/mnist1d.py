@@ -7,10 +7,11 @@ from benchopt import safe_import_context
 from benchopt.config import get_data_path
 
 from benchmark_utils.errors import InputError
+from benchmark_utils.needs import need
 from benchmark_utils.population import Examples, PoolPopulation, PopulationDataset
 
 with safe_import_context() as import_ctx:
-    from mnist1d.data import get_dataset_args, make_dataset
+    need("mnist1d")
 
 N_POOL = {"standard": 4_000, "large": 70_000}
 POOL_SEED, BENCH_SEED = 42, 43  # the first is the generator's default
@@ -70,6 +71,8 @@ def _examples(n, seed):
         # Missing, or damaged: neither keeps a run from going on.
         if path.exists():
             print(f"{path} can't be read ({error}) and is made anew")
+    from mnist1d.data import get_dataset_args, make_dataset
+
     args = get_dataset_args()
     args.num_samples, args.seed = n, seed
     of_numpy, of_python = np.random.get_state(), random.getstate()  # noqa: NPY002

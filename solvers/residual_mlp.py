@@ -2,11 +2,12 @@ import numpy as np
 from benchopt import safe_import_context
 from scipy.stats import loguniform
 
+from benchmark_utils.needs import need
 from benchmark_utils.search import ZeroOr
 from benchmark_utils.torch_solver import Recipe, TorchSolver
 
 with safe_import_context() as import_ctx:
-    from benchmark_utils.networks import ResidualMLP
+    need("torch")
 
 WIDTHS = {
     "tiny": [25], "mini": [50], "small": [100], "base": [100] * 2, "large": [100] * 3,
@@ -40,6 +41,8 @@ class Solver(TorchSolver):
         return super().skip(problem, **objective)
 
     def build(self, input_shape, n_outputs, config):
+        from benchmark_utils.networks import ResidualMLP
+
         return ResidualMLP(input_shape, WIDTHS[config["arch"]], n_outputs)
 
     def recipe(self, config, n_train):

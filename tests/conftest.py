@@ -18,6 +18,18 @@ HF_HOME = tempfile.TemporaryDirectory(prefix="hf_home_")
 os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HOME": HF_HOME.name}
 
 
+HIDE = """
+import sys
+
+class Hide:
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in {}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Hide)
+"""
+
+
 @pytest.fixture(scope="session")
 def benchmark():
     return Benchmark(ROOT, seed=0)
@@ -33,8 +45,9 @@ def component(benchmark):
     return get
 
 
-def run_in(folder, *arguments, root=ROOT, output=None, cache=None, timeout=300):
-    """`benchopt run`, in a process and with a cache of its own.
+def run_in(folder, *arguments, root=ROOT, output=None, cache=None, timeout=300, without=()):
+    """`benchopt run`, in a process and with a cache of its own, as if the packages `without` were
+    not installed.
 
     Returns the results (None where there are none) and what was printed.
     """
@@ -43,11 +56,14 @@ def run_in(folder, *arguments, root=ROOT, output=None, cache=None, timeout=300):
     config = folder / "benchopt.yml"
     config.write_text(f"cache: {cache}\n")
     config.chmod(0o600)
+    if without:
+        (folder / "sitecustomize.py").write_text(HIDE.format(tuple(without)))
     done = subprocess.run(
         [sys.executable, "-m", "benchopt", "run", str(root), "--no-plot",
          "--output", str(output), *map(str, arguments)],
         capture_output=True, text=True, timeout=timeout, cwd=folder,
-        env={**os.environ, "BENCHOPT_CONFIG": str(config), "COLUMNS": "200"},
+        env={**os.environ, "BENCHOPT_CONFIG": str(config), "COLUMNS": "200",
+             **({"PYTHONPATH": str(folder)} if without else {})},
     )
     printed = done.stdout + done.stderr
     return (read_results(output) if output.exists() else None), printed

@@ -6,9 +6,20 @@ from benchmark_utils.redundancy import Redundancy, Stopping, predicted_gain
 from benchmark_utils.splits import Split
 
 
+def held_out(row):
+    return np.flatnonzero(~np.isnan(row))
+
+
 def cumulative_redundancy(losses, test_fraction):
+    """ω after each split; one whose losses are all NaN failed."""
     running = Redundancy(*losses.shape, test_fraction)
-    return np.array([running.add(row) for row in losses])
+    omegas = []
+    for row in losses:
+        test = held_out(row)
+        if len(test):
+            running.add(test, [row[test]])
+        omegas.append(running.omega[0])
+    return np.array(omegas)
 
 
 def held_out_losses(K=6, n_study=20, n_test=8, seed=0):
@@ -165,6 +176,48 @@ def test_zero_one_losses():
     assert omega[1:] == pytest.approx(cumulative_redundancy(1 - wrong, 0.4)[1:])
 
 
+class TestSeveralLosses:
+    def losses(self, n_losses=3):
+        """Of the same splits: array of shape (n_losses, K, n_study)."""
+        first = held_out_losses()
+        others = np.random.default_rng(2).normal(size=(n_losses - 1, *first.shape))
+        return np.stack([first, *(np.where(np.isnan(first), np.nan, first + x) for x in others)])
+
+    def add_all(self, losses, test_fraction=0.4):
+        running = Redundancy(losses.shape[1], losses.shape[2], test_fraction, len(losses))
+        for k in range(losses.shape[1]):
+            test = held_out(losses[0, k])
+            running.add(test, losses[:, k, test])
+        return running
+
+    def test_each_is_what_it_is_alone(self):
+        losses = self.losses()
+        assert self.add_all(losses).omega == pytest.approx(
+            [cumulative_redundancy(loss, 0.4)[-1] for loss in losses]
+        )
+
+    def test_a_missing_one_leaves_the_others_alone(self):
+        losses = self.losses()
+        missing = losses.copy()
+        missing[1] = np.where(np.isnan(losses[1]), np.nan, np.nan)
+        omega = self.add_all(missing).omega
+        assert np.isnan(omega[1])
+        assert omega[[0, 2]] == pytest.approx(self.add_all(losses).omega[[0, 2]])
+
+    def test_first_definition_by_hand(self):
+        # As in test_by_hand: ρ_e = −1.5/5.25; pairs share 3, 2 and 1 examples, 2 on average.
+        # Predictions of the pairs with two or more: (1, 2, 6) and (0, 3, 3), covariance 3;
+        # (5, 1) and (1, 3), covariance −4: −1/2 on average.
+        x = np.nan
+        losses = np.array([[4, 1, 2, 3, x], [x, 2, 2, 5, 0], [0, 2, x, x, x]])
+        predictions = np.array([[5, 1, 2, 6, x], [x, 0, 3, 3, 9], [1, 3, x, x, x]])
+        running = self.add_all(np.stack([losses, predictions]), 0.5)
+        assert running.product(prediction=1, loss=0) == pytest.approx(-0.5 * (-1.5 / 5.25) * 2)
+
+    def test_first_definition_needs_a_pair(self):
+        assert np.isnan(self.add_all(self.losses(2)[:, :1]).product(1, 0))
+
+
 class TestPredictedGain:
     def test_by_hand(self):
         # 10 / (1 + 9 · 0.1); f = 1 − 0.1/0.2 = 0.5: 1 / (0.5 · 0.2 + 0.5/10).
@@ -204,9 +257,10 @@ class TestStopping:
     def reasons(self, losses, **options):
         watch = Stopping(**{"ratio": 1.5, "min_splits": 3, **self.SIZES, **options}).watch()
         for row in losses:
-            test = np.flatnonzero(~np.isnan(row))
+            test = held_out(row)
             split = Split(np.flatnonzero(np.isnan(row)), np.arange(0), test)
-            yield watch(split, {"status": "ok", "test_scores": row[test]})
+            other = np.random.default_rng(1).normal(size=len(test))
+            yield watch(split, {"status": "ok", "test_scores": {"first": row[test], "r": other}})
 
     def test_equal_losses_stop_it_as_early_as_it_may(self):
         # ω = 0.4: 3/(1 + 2·0.4) = 1.67 after 3 splits, 20/(1 + 19·0.4) = 2.33 after 20: 1.4 times.

@@ -93,14 +93,31 @@ class TestRedundancy:
     def test_from_the_losses_of_the_study_examples(self, solve):
         solver = First.get_instance()
         rows = solve(GENERATED, solver, **SIZES)
-        losses = np.full((6, 50), np.nan)
-        for k, split in enumerate(solver.splits):
-            test = solver.study[split.test]
-            losses[k, split.test] = (test.y - test.X[:, 0]) ** 2
         # Test sets hold 10 of 50 examples.
-        running = Redundancy(*losses.shape, 0.2)
-        expected = [running.add(row) for row in losses]
-        assert rows["redundancy"].tolist() == pytest.approx(expected, nan_ok=True, rel=1e-4)
+        running, expected = Redundancy(6, 50, 0.2, n_losses=3), []
+        for split in solver.splits:
+            test = solver.study[split.test]
+            error = test.y - test.X[:, 0]
+            squared, absolute, _ = running.add(
+                split.test, [error**2, np.abs(error), test.X[:, 0]]
+            )
+            expected.append([squared, absolute, running.product(prediction=2, loss=0)])
+        names = ["redundancy", "neg_mean_absolute_error_redundancy", "redundancy_product"]
+        assert np.isfinite(expected[-1]).all() and "r2_redundancy" not in rows
+        np.testing.assert_allclose(rows[names], expected, rtol=1e-4)
+
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_of_classes(self, solve, component, n_classes):
+        rng = np.random.default_rng(0)
+        X, y = rng.standard_normal((200, 3)), rng.integers(0, n_classes, 200)
+        population = PoolPopulation(X, y, "classification", 100, "drawn",
+                                    classes=list(range(n_classes)))
+        tree = component("solver", "decision_tree", min_samples_leaf=5)
+        last = solve(population, tree, **SIZES).iloc[-1]
+        for name in ("redundancy", "neg_log_loss_redundancy", "neg_brier_score_redundancy"):
+            assert abs(last[name]) <= 0.2
+        # One number stands for a prediction where there are two classes.
+        assert np.isfinite(last["redundancy_product"]) == (n_classes == 2)
 
     def test_stopping_leaves_out_later_splits(self, solve):
         options = dict(procedure="mccv", train_size=40, n_splits=30)

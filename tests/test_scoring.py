@@ -11,6 +11,7 @@ from sklearn.metrics import (
 
 from benchmark_utils.errors import Diverged
 from benchmark_utils.population import Examples, Sets
+from benchmark_utils.redundancy import primary_scores
 from benchmark_utils.scoring import MAX_OUTER_CHUNKS, Score, check_prediction, example_scores
 from benchmark_utils.splits import Split
 
@@ -187,16 +188,43 @@ class TestScore:
 
     def test_test_scores(self):
         case = Case()
-        scores = case.score()["test_scores"]
-        expected = -((case.study.y - case.prediction[:30]) ** 2)[NO_VAL.test]
-        assert scores == pytest.approx(expected, rel=1e-6)
+        record = case.score()
+        error = (case.study.y - case.prediction[:30])[NO_VAL.test]
+        scores = record["test_scores"]
+        assert list(scores) == ["neg_mean_squared_error", "neg_mean_absolute_error"]
+        assert scores["neg_mean_squared_error"] == pytest.approx(-(error**2), rel=1e-6)
+        assert scores["neg_mean_absolute_error"] == pytest.approx(-np.abs(error), rel=1e-6)
+        assert record["test_predictions"] == pytest.approx(case.prediction[:30][NO_VAL.test])
+
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_test_scores_of_classes(self, n_classes):
+        case = Case(n_classes)
+        record, probability = case.score(), case.prediction[:30][NO_VAL.test]
+        y, scores = case.study.y[NO_VAL.test], record["test_scores"]
+        assert list(scores) == ["accuracy", "neg_log_loss", "neg_brier_score"]
+        assert scores["accuracy"].dtype == bool
+        assert (scores["accuracy"] == (probability.argmax(axis=1) == y)).all()
+        of_truth = probability[np.arange(len(y)), y]
+        assert scores["neg_log_loss"] == pytest.approx(np.log(of_truth), rel=1e-6)
+        if n_classes == 2:
+            assert scores["neg_brier_score"] == pytest.approx(-(1 - of_truth) ** 2, rel=1e-5)
+            assert record["test_predictions"] == pytest.approx(probability[:, 1])
+        else:
+            assert record["test_predictions"] is None
+
+    def test_test_scores_of_class_codes(self):
+        case = Case(2)
+        case.prediction = case.prediction.argmax(axis=1)
+        record = case.score()
+        assert list(record["test_scores"]) == ["accuracy"]
+        assert record["test_predictions"].tolist() == case.prediction[:30][NO_VAL.test].tolist()
 
     def test_test_scores_are_finite_where_the_score_is(self):
         case = Case()
         case.prediction[0] = 1e25
         record = case.score()
         assert record["score_test"] == pytest.approx(-1e49)
-        assert np.isfinite(record["test_scores"]).all()
+        assert all(np.isfinite(scores).all() for scores in record["test_scores"].values())
 
     def test_r2_of_a_constant_target_is_missing(self):
         case = Case()
@@ -206,8 +234,8 @@ class TestScore:
 
     def test_order_of_the_split_is_kept(self):
         case, order = Case(), np.array([7, 2, 5])
-        scores = case.score(Split(np.arange(10, 30), np.arange(0), order))["test_scores"]
-        assert scores == pytest.approx(case.score()["test_scores"][order])
+        scores = primary_scores(case.score(Split(np.arange(10, 30), np.arange(0), order)))
+        assert scores == pytest.approx(primary_scores(case.score())[order])
 
     @pytest.mark.parametrize("n_classes", [None, 3])
     def test_validation(self, n_classes):

@@ -1,5 +1,4 @@
 """Solvers that train modules in groups: the same rows, however the fits come about."""
-import os
 import re
 import shutil
 import subprocess
@@ -187,22 +186,26 @@ class TestFailures:
         assert set(results["solver_name"].str.partition("[")[0]) == {"ridge"}
         assert message in printed
 
-    def test_without_pytorch(self, tmp_path):
-        (tmp_path / "torch").mkdir()
-        (tmp_path / "torch" / "__init__.py").write_text("raise ImportError('no torch here')")
-        config = tmp_path / "benchopt.yml"
-        config.write_text(f"cache: {tmp_path / 'cache'}\n")
-        config.chmod(0o600)
-        done = subprocess.run(
-            [sys.executable, "-m", "benchopt", "run", str(ROOT), "--no-plot", "-d", DATA,
-             "-o", SMALL, "-s", "residual_mlp", "-s", "ridge",
-             "--output", str(tmp_path / "results.parquet")],
-            capture_output=True, text=True, cwd=tmp_path,
-            env={**os.environ, "BENCHOPT_CONFIG": str(config), "PYTHONPATH": str(tmp_path)},
+    def test_without_pytorch(self, run):
+        results, printed = run(
+            "-d", DATA, "-o", SMALL, "-s", "residual_mlp", "-s", "ridge", without=["torch"],
         )
-        printed = done.stdout + done.stderr
-        assert (tmp_path / "results.parquet").exists(), printed
+        assert set(results["solver_name"].str.partition("[")[0]) == {"ridge"}
         assert re.search(r"residual_mlp.*not installed", printed, re.S), printed
+
+    def test_others_do_not_wait_for_pytorch(self, benchmark):
+        """Benchopt loads all components for every run."""
+        program = f"""
+            import sys
+            from benchopt.benchmark import Benchmark
+            benchmark = Benchmark({str(benchmark.benchmark_dir)!r})
+            benchmark.get_solvers(), benchmark.get_datasets(), benchmark.get_plots()
+            heavy = {{"torch", "torchvision", "transformers", "datasets", "sentence_transformers"}}
+            print(sorted(heavy & set(sys.modules)))
+        """
+        done = subprocess.run([sys.executable, "-c", dedent(program)], capture_output=True,
+                              text=True)
+        assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
     def test_a_contributed_solver_whose_module_fails_for_some(self, run, tmp_path):
         """Its own module, loss and optimiser settings; one configuration can't be built."""

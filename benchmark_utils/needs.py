@@ -1,0 +1,14 @@
+"""What a component needs beyond requirements.txt."""
+from importlib.util import find_spec
+
+
+def need(*packages):
+    """Raise ImportError for the first package that isn't installed, without importing any.
+
+    To be called at the top of a component, in Benchopt's `safe_import_context`: Benchopt loads all
+    components for every run, and PyTorch alone takes two seconds and half a gigabyte. The component
+    imports what it needs in its methods.
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            raise ImportError(f"{package} isn't installed", name=package)
