@@ -79,6 +79,12 @@ def gap_statistics(val_tuned, test_tuned, val_config=None, test_config=None, *, 
     ------
     ValueError
         If a gap is negative and can't be, or shapes differ.
+
+    Notes
+    -----
+    With 30 runs, of which 30 to 75 % have a gap, the 95 % interval of the win probability covers
+    it in 94 to 96 % of studies; with 87 %, in 88 %, as few runs without a gap are left to tell by.
+    With 100 runs it does in 94 % or more (tests/analysis/test_gap.py).
     """
     if (val_config is None) != (test_config is None):
         raise ValueError("val_config and test_config go together: give both or neither")

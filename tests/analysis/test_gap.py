@@ -206,3 +206,18 @@ def test_mean_sd():
     assert mean_sd(np.array([1.0, 3.0])) == pytest.approx((2, 2**0.5))
     assert mean_sd(np.array([1.0])) == pytest.approx((1, np.nan), nan_ok=True)
     assert mean_sd(np.array([])) == pytest.approx((np.nan, np.nan), nan_ok=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_runs", "share"), [(30, 0.3), (30, 0.52), (30, 0.588), (30, 0.75),
+                                               (100, 0.87)])
+def test_coverage_of_the_win_probabilitys_interval(n_runs, share):
+    """Runs of which that share has a gap, as in the published studies (0.52 to 0.87)."""
+    rng, n_studies, truth = np.random.default_rng(0), 1000, (1 + share) / 2
+    covered = 0
+    for _ in range(n_studies):
+        gap = np.where(rng.random(n_runs) < share, rng.exponential(size=n_runs), 0)
+        made = gap_statistics(np.zeros(n_runs), gap, rng=rng, n_resamples=2000)
+        covered += made.p_win_low - 1e-9 <= truth <= made.p_win_high + 1e-9
+    print(f"\ncoverage of {n_runs} runs, {share} with a gap: {covered / n_studies:.3f}")
+    assert 0.90 <= covered / n_studies <= 0.99
