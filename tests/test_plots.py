@@ -36,7 +36,7 @@ def scores_of(results):
     return [
         name for name in results.columns
         if name.startswith("objective_")
-        and name.endswith(("_test", "_bench", "_val", "_delta", "delta", "redundancy", "_best"))
+        and name.endswith(("_test", "_bench", "_val", "_delta", "delta", "redundancy", "_product", "_best"))
         and not name.startswith("objective_n_")
     ]
 
@@ -111,10 +111,9 @@ CASES = [
 PLOTS = ["adaptive_overfitting_gap", "advice", "fold_correlation_and_gain", "optimism",
          "paired_comparisons", "predicted_and_measured_gain", "ranking_gain", "ranking_retrieval",
          "ranking_table", "ranking_under_both_rules", "redundancy_and_gain",
-         "reported_and_true_scores",
-         "sample_gain", "score_distributions", "summary", "triage",
-         "variance_of_the_estimate",
-         "win_probability_by_budget", "winning_configurations"]
+         "redundancy_by_metric", "reported_and_true_scores", "sample_gain", "score_distributions",
+         "summary", "triage", "variance_of_the_estimate", "win_probability_by_budget",
+         "winning_configurations"]
 
 
 @pytest.fixture(scope="module")

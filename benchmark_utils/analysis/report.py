@@ -11,6 +11,7 @@ from benchopt.results import read_results
 
 from benchmark_utils.analysis.advice import advice_notes, advice_table
 from benchmark_utils.analysis.comparison import comparison_notes, comparison_table
+from benchmark_utils.analysis.redundancy_table import redundancy_table
 from benchmark_utils.analysis.searches import (
     optimism_table,
     ranking_notes,
@@ -38,6 +39,9 @@ TABLES = {
     ]),
     "advice": (advice_table, lambda *of: [
         "Advice from the study sets alone", *(f"  {note}" for note in advice_notes(*of)),
+    ]),
+    "redundancy": (redundancy_table, lambda *_: [
+        "Redundancy of the splits by metric, from the study sets alone",
     ]),
 }
 #: the same of tables of all data sets and settings together
