@@ -20,6 +20,12 @@ RNG = np.random.default_rng(0)
 DRAWN = [Image.fromarray(RNG.integers(0, 256, (6, 4, 3), np.uint8)) for _ in range(5)]
 
 
+@pytest.fixture(autouse=True)
+def no_cache(monkeypatch):
+    """Other tests may have left a running benchmark, and with it a cache."""
+    monkeypatch.setattr(images, "get_running_benchmark", lambda: None)
+
+
 def encoded(image, format="PNG"):
     buffer = io.BytesIO()
     image.save(buffer, format)

@@ -17,6 +17,7 @@ from benchmark_utils.errors import InputError
 def draw(draw_pcam, tmp_path, monkeypatch):
     """draw(**options): drawn files where Benchopt's configuration says that data lie."""
     monkeypatch.setenv("BENCHOPT_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("BENCHOPT_CACHE", str(tmp_path / "cache"))
     return lambda **options: draw_pcam(tmp_path / "data" / "pcam", **options)
 
 

@@ -1,0 +1,15 @@
+from benchopt import safe_import_context
+
+from benchmark_utils.image_solver import ImageSolver
+
+with safe_import_context() as import_ctx:
+    import torchvision  # noqa: F401
+
+
+class Solver(ImageSolver):
+    """Vision transformer ViT-B/16 (Dosovitskiy et al. 2021), images resized to its input."""
+    name = "vit"
+    requirements = ["pip::torch", "pip::torchvision"]
+    architecture = "vit_b_16"
+    head = "heads"
+    input_size = 224
