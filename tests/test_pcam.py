@@ -1,16 +1,23 @@
 """PatchCamelyon in the hub's layout, of drawn images."""
 import io
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 pytest.importorskip("datasets")
 pytest.importorskip("PIL")
 
+from benchopt.benchmark import _list_parametrized_classes
 from PIL import Image
 
 from benchmark_utils.errors import InputError
+from benchmark_utils.scoring import MAX_OUTER_CHUNKS
+from benchmark_utils.splits import split_sizes
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -151,3 +158,22 @@ class TestBadInput:
         pq.write_table(pq.read_table(path).rename_columns(["image", "labels"]), path)
         with pytest.raises(InputError, match="no column 'label': did you mean 'labels'"):
             population()
+
+
+def test_configuration_has_the_papers_sizes(benchmark, component):
+    """configs/sample_gain_pcam.yml, whose images aren't here."""
+    config = yaml.safe_load((ROOT / "configs" / "sample_gain_pcam.yml").read_text("utf-8"))
+    n_pool = 294_912 - component("dataset", config["dataset"][0]).n_bench
+    objectives = benchmark.check_objective_filters(config["objective"])
+    train_sizes = []
+    for objective, _ in _list_parametrized_classes(*objectives, check_installed=False):
+        train_sizes.append(objective.train_size)
+        sizes = split_sizes(
+            objective.procedure, objective.train_size, objective.test_size, objective.val_size,
+            n_pool,
+        )
+        assert sizes.test == pytest.approx(0.2 * sizes.study, abs=0.6)
+        assert sizes.val == pytest.approx(0.2 * sizes.study, abs=0.6)
+        assert sizes.study + MAX_OUTER_CHUNKS * sizes.test <= n_pool == 50_000
+        assert objective.n_splits == 20 and not objective.stratify
+    assert train_sizes == [30, 100, 300, 500, 800] and config["n-repetitions"] == 100
