@@ -390,3 +390,18 @@ def test_small_configuration(draw_pcam, tmp_path, run):
     assert results["p_solver_weights"].isna().all()
     sizes = results[["objective_n_train", "objective_n_val", "objective_n_test"]]
     assert sizes.drop_duplicates().to_numpy().tolist() == [[6, 2, 2]]
+
+
+def test_a_contributed_network(draw_pcam, tmp_path, run):
+    """Of torchvision, as CONTRIBUTING.md has it."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    code, = (block for block in re.findall(r"```python\n(.*?)```", text, re.S)
+             if "ImageSolver" in block)
+    (tmp_path / "own.py").write_text(f"from benchopt import safe_import_context\n{code}")
+    draw_pcam(tmp_path / "data" / "pcam", n_train=12, n_valid=8)
+    results, printed = run(
+        "-d", "pcam[n_bench=10]", "-o", "score trust[train_size=8,val_size=0.2,n_splits=2]",
+        "-s", f"{tmp_path / 'own.py'}[weights=None,tuning=[val,test],n_configs=3]",
+    )
+    assert results is not None, printed
+    assert set(results["objective_status"]) == {"ok"} and len(results) == 2 * 2 * 3
