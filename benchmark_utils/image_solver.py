@@ -165,8 +165,9 @@ class _Encoder:
         self._solver, self._device = solver, get_device()
         self.batch_size = BATCH_SIZE[self._device]
         self.n_features = count_features(solver.architecture, solver.head)
-        version = weights_version(solver._weights_path)
-        self.key = f"{solver.architecture} {version} {solver.input_size} in [0, 1]"
+        weights = weights_version(solver._weights_path)
+        # Random weights differ between versions.
+        self.key = f"{solver.architecture} {weights} {version('torchvision')} {solver.input_size}"
 
     @cached_property
     def _module(self):

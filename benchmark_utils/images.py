@@ -13,6 +13,7 @@ from benchopt.benchmark import get_running_benchmark
 from filelock import FileLock
 
 from benchmark_utils.errors import LONGEST_LIST, InputError, listed, suggestion
+from benchmark_utils.progress import Progress
 
 UNKNOWN, SOUND, DECODED, DAMAGED, OTHER_SIZE = range(5)  # what is known of an image
 AT_A_TIME = 1024
@@ -97,8 +98,11 @@ class ImageSource:
             raise InputError(f"damaged={damaged!r} is none of {', '.join(DAMAGE_RULES)}")
         _, state = self._kept
         with self._lock():
-            for part in _parts(np.flatnonzero(state == UNKNOWN)):
-                state[part] = [self._state_of(content) for content in self._contents(part)]
+            unknown = np.flatnonzero(state == UNKNOWN)
+            with Progress("checking", len(unknown), "image") as progress:
+                for part in _parts(unknown):
+                    state[part] = [self._state_of(content) for content in self._contents(part)]
+                    progress.advance(len(part))
         for problem in (OTHER_SIZE, *([DAMAGED] if damaged == "refuse" else [])):
             rows = np.flatnonzero(state == problem)
             if len(rows):
@@ -232,7 +236,8 @@ def read_labels(dataset, column, classes=None):
     feature = dataset.features[column]
     if isinstance(feature, ClassLabel):
         classes = feature.names
-    labels = dataset.with_format("arrow")[:].column(column).combine_chunks()
+    # The images of the same rows are left alone.
+    labels = dataset.select_columns([column]).with_format("arrow")[:].column(0).combine_chunks()
     if not (pa.types.is_integer(labels.type) or pa.types.is_boolean(labels.type)):
         raise InputError(f"column {column!r} holds {labels.type}, no class labels: integers, "
                          "booleans or ClassLabel")

@@ -1,5 +1,6 @@
 """Pretrained networks on images: their features, their weights, frozen and fine-tuned."""
 import re
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -214,15 +215,31 @@ def predictors(monkeypatch):
     return kept
 
 
+@pytest.fixture
+def smaller(monkeypatch):
+    """Smaller networks of the same families in place of the two large ones."""
+    get_model, families = torchvision.models.get_model, {
+        "wide_resnet101_2": torchvision.models.resnet18,
+        "vit_b_16": partial(torchvision.models.VisionTransformer, 224, 16, 1, 2, 16, 32),
+    }
+    monkeypatch.setattr(
+        torchvision.models, "get_model",
+        lambda name, weights: families.get(name, partial(get_model, name, weights=weights))(),
+    )
+    count_features.cache_clear()
+    yield
+    count_features.cache_clear()
+
+
 class TestFrozen:
-    @pytest.mark.parametrize("name", ["mobilenet", "densenet"])
+    @pytest.mark.parametrize("name", NETWORKS)
     def test_predicts_as_each_image_through_backbone_and_head(
-        self, name, drawn, component, solve, predictors
+        self, name, drawn, component, solve, predictors, smaller
     ):
         solver = component("solver", name, weights=None, n_epochs=200, learning_rate=0.01)
         rows = solve(drawn, solver, **SMALL)
         assert set(rows["status"]) == {"ok"} and len(predictors) == 2
-        backbone = Backbone(solver.architecture, solver.head).eval()
+        backbone = Backbone(solver.architecture, solver.head, solver.input_size).eval()
         n, bench = backbone.n_features, drawn.draw(0, 0, 10, 4).bench
         for _, predict in predictors:
             # The head, from what it makes of one feature at a time: arrays are features.

@@ -11,6 +11,7 @@ pytest.importorskip("datasets")
 pytest.importorskip("PIL")
 
 from benchopt.benchmark import _list_parametrized_classes
+from huggingface_hub.errors import LocalEntryNotFoundError
 from PIL import Image
 
 from benchmark_utils.errors import InputError
@@ -81,6 +82,24 @@ def test_fewer_of_the_benchmarking_set(draw, population):
 def test_names_of_the_second_part(draw, population, validation):
     draw(validation=validation)
     assert population().n_pool == 30
+
+
+def test_prepare_asks_the_hub_for_both_parts(draw_pcam, component, tmp_path, monkeypatch):
+    asked = {}
+
+    def snapshot_download(repo, local_files_only=False, **options):
+        if local_files_only:
+            raise LocalEntryNotFoundError("nothing there")
+        asked.update(options, repo=repo)
+        raise ConnectionError("no network")
+
+    monkeypatch.setenv("BENCHOPT_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    with pytest.raises(ConnectionError):
+        component("dataset", "pcam", revision="abc").prepare()
+    assert asked["repo"] == "1aurent/PatchCamelyon" and asked["revision"] == "abc"
+    assert {"data/train-*.parquet", "data/valid-*.parquet"} <= set(asked["allow_patterns"])
+    assert not any("test" in pattern for pattern in asked["allow_patterns"])
 
 
 def test_another_copy_is_another_state(draw, component):
