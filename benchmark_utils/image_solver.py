@@ -166,8 +166,10 @@ class _Encoder:
         self.batch_size = BATCH_SIZE[self._device]
         self.n_features = count_features(solver.architecture, solver.head)
         weights = weights_version(solver._weights_path)
-        # Random weights differ between versions.
-        self.key = f"{solver.architecture} {weights} {version('torchvision')} {solver.input_size}"
+        # Random weights differ between versions; the last is what is done to pixels.
+        self.key = " ".join(map(str, (
+            solver.architecture, weights, version("torchvision"), solver.input_size, "[0, 1]",
+        )))
 
     @cached_property
     def _module(self):

@@ -1,6 +1,5 @@
 """Images of a data set on disk: checked once, decoded when they are first asked for."""
 import io
-import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -36,7 +35,6 @@ class ImageSource:
     shape : (height, width)
     key : str, stands for the content of the whole data set
     resize : bool, whether images of another size are brought to `shape` (bilinear)
-    threads : int, that decode
 
     Raises
     ------
@@ -44,7 +42,7 @@ class ImageSource:
         For a column that is missing or holds no images.
     """
 
-    def __init__(self, dataset, column, shape, key, resize=False, threads=None):
+    def __init__(self, dataset, column, shape, key, resize=False):
         from datasets import Image
 
         check_column(dataset, column)
@@ -55,7 +53,7 @@ class ImageSource:
                              "files") from error
         self.column, self.shape, self.resize = column, tuple(shape), resize
         self.key = joblib.hash((key, column, self.shape, resize))
-        self._files, self._threads = images.with_format("arrow"), threads or os.cpu_count()
+        self._files = images.with_format("arrow")
 
     def __len__(self):
         return len(self._files)
@@ -164,7 +162,7 @@ class ImageSource:
             n_bytes = len(rows) * pixels[0].nbytes
             if shutil.disk_usage(self._path.parent).free < 2 * n_bytes:
                 raise OSError(f"no space left for decoded images in {self._path.parent}")
-        with ThreadPoolExecutor(self._threads) as pool:
+        with ThreadPoolExecutor() as pool:
             images = list(pool.map(self._try, self._contents(rows)))
         is_bad = np.array([isinstance(image, Exception) for image in images])
         if is_bad.any():
