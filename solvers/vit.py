@@ -1,9 +1,10 @@
 from benchopt import safe_import_context
 
 from benchmark_utils.image_solver import ImageSolver
+from benchmark_utils.needs import need
 
 with safe_import_context() as import_ctx:
-    import torchvision  # noqa: F401
+    need("torch", "torchvision")
 
 
 class Solver(ImageSolver):
