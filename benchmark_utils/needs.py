@@ -10,5 +10,7 @@ def need(*packages):
     imports what it needs in its methods.
     """
     for package in packages:
-        if find_spec(package) is None:
+        spec = find_spec(package)
+        # Without an origin it is a mere folder of that name, such as this benchmark's datasets.
+        if spec is None or spec.origin is None:
             raise ImportError(f"{package} isn't installed", name=package)

@@ -128,18 +128,19 @@ class PoolPopulation(Population):
     y : array of shape (n,), see `Examples`
     n_bench : int, size of the benchmarking set; 0 for none
     bench : Examples, a benchmarking set of its own, instead of one taken from X
+    max_bench : int or None, how many of the n_bench set aside to use, stratified by class
     groups : array of int of shape (n,), or None, see `Examples`
 
     Raises
     ------
     InputError
-        For n_bench out of range, or above zero with groups, which it would share,
-        and NaN or infinite numbers in arrays. Tables may have missing values.
+        For n_bench or max_bench out of range, n_bench above zero with groups, which it would
+        share, and NaN or infinite numbers in arrays. Tables may have missing values.
     """
     is_pool = True
 
     def __init__(self, X, y, task, n_bench, description, classes=None, bench=None,
-                 groups=None):
+                 groups=None, max_bench=None):
         y = np.asarray(y)
         if not 0 <= n_bench < len(y):
             raise InputError(
@@ -148,6 +149,8 @@ class PoolPopulation(Population):
         if groups is not None and n_bench:
             raise InputError("a benchmarking set would share groups with the other examples: set "
                              "bench_size=0")
+        if max_bench is not None and (not isinstance(max_bench, int) or max_bench < 1):
+            raise InputError(f"max_bench={max_bench!r} is neither None nor an integer ≥ 1")
         _check_finite("target", y)
         if isinstance(X, np.ndarray):
             _check_finite("feature", X)
@@ -157,7 +160,8 @@ class PoolPopulation(Population):
         self._examples, self._bench = Examples(X, y, groups), bench
         order = self._draw_order(np.arange(len(y)), np.random.default_rng(BENCH_SEED))
         if n_bench:
-            self._bench = self._examples[np.sort(order[:n_bench])]
+            self._bench = self._examples[np.sort(order[:n_bench][:max_bench])]
+            self.n_bench = len(self._bench)
         self._pool = np.sort(order[n_bench:])
 
     def draw(self, seed, repetition, n_study, n_outer):

@@ -1,4 +1,5 @@
 """Shared by all tests: the benchmark itself, and ways to run it, or a part of it."""
+import io
 import os
 import subprocess
 import sys
@@ -6,6 +7,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from benchopt.benchmark import Benchmark
@@ -120,3 +122,43 @@ def solve(benchmark):
         return rows.rename(columns=lambda name: name.removeprefix("objective_"))
 
     return solve
+
+
+@pytest.fixture(scope="session")
+def draw_pcam():
+    """draw_pcam(folder, …): files in PatchCamelyon's layout, see `_draw_pcam`."""
+    return _draw_pcam
+
+
+def _draw_pcam(folder, n_train=40, n_valid=20, size=96, validation="valid", damage=None):
+    """Files in the layout of PatchCamelyon on the hub, of drawn images: pink noise, and for the
+    second class a dark spot in the middle.
+
+    `damage` is a function of (row, bytes of the file, label) that returns what to write instead.
+    """
+    from PIL.Image import fromarray
+
+    from datasets import Dataset, Features, Image, Value
+
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[:size, :size] / size - 0.5
+    spot = 90 * (x**2 + y**2 < 0.06)[:, :, None]
+    folder.mkdir(parents=True, exist_ok=True)
+    first = 0
+    for part, n in (("train", n_train), (validation, n_valid)):
+        files, labels = [], []
+        for row in range(first, first + n):
+            label, buffer = bool(rng.random() < 0.5), io.BytesIO()
+            pixels = rng.normal([200, 150, 180], 25, (size, size, 3)) - label * spot
+            fromarray(pixels.clip(0, 255).astype(np.uint8)).save(buffer, "PNG")
+            file, label = (damage or (lambda _, *same: same))(row, buffer.getvalue(), label)
+            files.append({"bytes": file, "path": None})
+            labels.append(label)
+        first += n
+        kinds = Features({"image": Image(), "label": Value("bool")})
+        if not all(isinstance(label, bool) for label in labels):
+            kinds["label"] = Value("int64")
+        Dataset.from_dict({"image": files, "label": labels}, kinds).to_parquet(
+            folder / f"{part}-00000-of-00001.parquet"
+        )
+    return folder
