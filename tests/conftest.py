@@ -162,3 +162,39 @@ def _draw_pcam(folder, n_train=40, n_valid=20, size=96, validation="valid", dama
             folder / f"{part}-00000-of-00001.parquet"
         )
     return folder
+
+
+@pytest.fixture(scope="session")
+def draw_cifar10():
+    """draw_cifar10(folder, …): files in CIFAR-10's layout, see `_draw_cifar10`."""
+    return _draw_cifar10
+
+
+def _draw_cifar10(folder, n_train=60, n_test=40, n_classes=10, damage=None):
+    """Files in the layout of CIFAR-10 on the hub, of drawn images: a colour for each class, and
+    noise.
+
+    `damage` is a function of (row, bytes of the file) that returns what to write instead.
+    """
+    from PIL.Image import fromarray
+
+    from datasets import ClassLabel, Dataset, Features, Image
+
+    rng = np.random.default_rng(0)
+    colours = np.random.default_rng(1).integers(40, 216, (n_classes, 3))
+    kinds = Features({"img": Image(), "label": ClassLabel(n_classes)})
+    folder.mkdir(parents=True, exist_ok=True)
+    row = 0
+    for part, n in (("train", n_train), ("test", n_test)):
+        files, labels = [], rng.integers(0, n_classes, n)
+        for label in labels:
+            buffer = io.BytesIO()
+            pixels = rng.normal(colours[label], 25, (32, 32, 3)).clip(0, 255)
+            fromarray(pixels.astype(np.uint8)).save(buffer, "PNG")
+            file = damage(row, buffer.getvalue()) if damage else buffer.getvalue()
+            files.append({"bytes": file, "path": None})
+            row += 1
+        Dataset.from_dict({"img": files, "label": labels}, kinds).to_parquet(
+            folder / f"{part}-00000-of-00001.parquet"
+        )
+    return folder
