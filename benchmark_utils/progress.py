@@ -24,15 +24,17 @@ class Progress:
     def __init__(self, label, total, unit="fit"):
         self._label, self._part = label, 0.0
         is_terminal = sys.stderr.isatty()
+        self._interval = TERMINAL_SECONDS if is_terminal else LOG_SECONDS
         self._bar = tqdm(
             total=total, desc=label.partition("[")[0], unit=unit, leave=False,
-            delay=DELAY_SECONDS, mininterval=TERMINAL_SECONDS if is_terminal else LOG_SECONDS,
+            delay=DELAY_SECONDS, mininterval=self._interval,
             miniters=1,  # else tqdm refreshes after ten seconds, whatever mininterval
             file=sys.stderr, dynamic_ncols=is_terminal,
         )
 
     def __enter__(self):
         self._started = time.monotonic()
+        self._next = self._started + max(DELAY_SECONDS, self._interval)
         return self
 
     def __exit__(self, *_):
@@ -43,6 +45,7 @@ class Progress:
         where = f"split {job.seed_key[1]}, " if len(job.seed_key) > 1 else ""
         self._bar.set_postfix_str(f"{where}configuration {index}", refresh=False)
         self._bar.update()
+        self._next = max(self._next, time.monotonic() + self._interval)
 
     def advance(self, n, where=""):
         """Some more are there, or parts of them."""
@@ -51,6 +54,14 @@ class Progress:
         whole = int(self._part + 1e-9)
         self._part -= whole
         self._bar.update(whole)
+
+    def within(self, where):
+        """Where a long fit is at."""
+        self._bar.set_postfix_str(where, refresh=False)
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + self._interval
+            self._bar.refresh()
 
     def found(self, n_found, n_made):
         """Say how many fits a run found and made, if it resumed what another had begun.

@@ -94,6 +94,25 @@ class TestLine:
             clock.now += 1000
             assert stream.lines() == []
 
+    def test_a_slow_fit_tells_where_it_is_at(self, clock, stream):
+        with Progress("resnet", 3) as shown:
+            for step in range(1, 1001):
+                clock.now += 0.5
+                shown.within(f"step {step} of 1000")
+        interval = progress.TERMINAL_SECONDS if stream.isatty() else progress.LOG_SECONDS
+        at = [when - 1e6 for when, _ in stream.writes]
+        assert at[0] == max(interval, progress.DELAY_SECONDS)
+        assert "0/3" in stream.lines()[0] and f"step {int(2 * at[0])} of 1000" in stream.lines()[0]
+        gaps = [later - earlier for earlier, later in zip(at, at[1:], strict=False)]
+        assert len(at) >= 8 and min(gaps) >= interval
+        # The line that says that it is there isn't followed by another at once.
+        with Progress("resnet", 3) as shown:
+            clock.now += 100
+            shown.step(job(0, 0), 0)
+            n_lines = len(stream.lines())
+            shown.within("step 1 of 1000")
+        assert len(stream.lines()) == n_lines
+
     def test_which_split_and_configuration_and_how_long(self, clock, stream):
         with Progress("svm[C=1.0,tuning=val]", 200) as shown:
             for i in range(70):
