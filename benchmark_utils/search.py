@@ -42,6 +42,35 @@ class ZeroOr:
         return 0.0, self._distribution.support()[1]
 
 
+class Rounded:
+    """Draws from a continuous distribution, rounded to integers.
+
+    Has of a frozen discrete scipy.stats distribution what searches need.
+
+    Parameters
+    ----------
+    distribution : frozen continuous scipy.stats distribution
+    """
+
+    def __init__(self, distribution):
+        self._distribution = distribution
+
+    def rvs(self, random_state=None):
+        return round(self._distribution.rvs(random_state=random_state))
+
+    def cdf(self, x):
+        return self._distribution.cdf(np.floor(x) + 0.5)
+
+    def pmf(self, x):
+        return self.cdf(x) - self.cdf(np.asarray(x) - 1)
+
+    def ppf(self, q):
+        return np.rint(self._distribution.ppf(q))
+
+    def support(self):
+        return tuple(map(round, self._distribution.support()))
+
+
 def random_configurations(space, n_configs, seed):
     """Independent draws; the first ones don't depend on how many follow.
 

@@ -4,6 +4,7 @@ from scipy.stats import beta, kstest, loguniform, norm, poisson, randint, unifor
 
 from benchmark_utils.errors import InputError
 from benchmark_utils.search import (
+    Rounded,
     ZeroOr,
     best_so_far,
     grid_configurations,
@@ -189,6 +190,7 @@ class TestAdaptive:
 
     @pytest.mark.parametrize("distribution", [
         norm(3, 2), beta(2, 5), poisson(4), ZeroOr(0.3, loguniform(1e-5, 1e-2)),
+        Rounded(loguniform(75_000, 141_000)),
     ])
     def test_other_distributions_are_searched_by_quantiles(self, distribution):
         space = {"weight": distribution}
@@ -205,6 +207,29 @@ class TestAdaptive:
         # It learns to go up.
         later = [position_in_range(config["weight"], distribution) for config in tried[10:]]
         assert np.mean(later) > 0.7
+
+
+class TestRounded:
+    DISTRIBUTION = Rounded(loguniform(2, 9))
+
+    def test_draws(self):
+        drawn = [c["n"] for c in random_configurations({"n": self.DISTRIBUTION}, 2000, 0)]
+        assert {type(n) for n in drawn} == {int} and set(drawn) == set(range(2, 10))
+        # From 2.5 to 3.5 are log(3.5 / 2.5) / log(9 / 2) = 22.4 %, and 0.9 % standard deviation.
+        assert abs(np.mean(np.array(drawn) == 3) - np.log(3.5 / 2.5) / np.log(4.5)) < 0.04
+
+    def test_probabilities_of_integers(self):
+        n = np.arange(2, 10)
+        assert self.DISTRIBUTION.pmf(n).sum() == pytest.approx(1)
+        assert self.DISTRIBUTION.pmf(3) == pytest.approx(np.log(3.5 / 2.5) / np.log(4.5))
+        np.testing.assert_allclose(self.DISTRIBUTION.cdf(n), self.DISTRIBUTION.pmf(n).cumsum())
+        middles = self.DISTRIBUTION.cdf(n) - self.DISTRIBUTION.pmf(n) / 2
+        assert self.DISTRIBUTION.ppf(middles).tolist() == n.tolist()
+        assert position_in_range(3, self.DISTRIBUTION) == pytest.approx(middles[1])
+
+    def test_grid(self):
+        grid = grid_configurations({"n": self.DISTRIBUTION}, 3, {"n": 5})
+        assert grid == [{"n": 2}, {"n": 4}, {"n": 9}]
 
 
 class TestZeroOr:
