@@ -32,23 +32,30 @@ class Dataset(PopulationDataset):
     parameters = {
         # instead of CIFAR-10.1, so many images of the pool; 0 for no benchmarking set
         "n_bench": [None],
+        # how many images to begin with, the first ones; None for all
+        "n_images": [None],
         # what to do about images that can't be read: refuse or drop
         "damaged": ["refuse"],
     }
     test_config = {"n_bench": 0}
-    prepare_cache_ignore = ("n_bench", "damaged", "base_seed")
+    prepare_cache_ignore = ("n_bench", "n_images", "damaged", "base_seed")
 
     def prepare(self):
         HUB.download()
         cifar10_1.download()
 
     def get_population(self):
-        n_bench = self.n_bench
+        n_bench, n_images = self.n_bench, self.n_images
         if n_bench is not None and (not isinstance(n_bench, int) or n_bench < 0):
             raise InputError(f"n_bench={n_bench!r} is neither None nor an integer ≥ 0")
         data = HUB.load(["img", "label"])
+        if n_images is not None:
+            if not isinstance(n_images, int) or not 2 <= n_images <= len(data):
+                raise InputError(f"n_images={n_images!r} is neither None nor an integer from 2 to "
+                                 f"{len(data)}")
+            data = data.select(range(n_images))
         y, classes = read_labels(data, "label", CLASSES)
-        source = ImageSource(data, "img", (32, 32), HUB.version)
+        source = ImageSource(data, "img", (32, 32), (HUB.version, n_images))
         rows = source.usable_rows(self.damaged)
         bench, bench_is = None, "no benchmarking set"
         if n_bench:

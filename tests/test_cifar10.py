@@ -89,6 +89,14 @@ def test_part_of_the_pool_or_none_instead(draw, write, population, n_bench, told
     assert told in drawn.description
 
 
+def test_the_first_images_alone(draw, population):
+    draw(damage=lambda row, file: file[:50] if row == 70 else file)
+    drawn = population(n_images=70, n_bench=30)
+    assert (drawn.n_pool, drawn.n_bench) == (40, 30)
+    sets = drawn.draw(0, 0, 40, 0)
+    assert sorted([*sets.study.X.rows, *sets.bench.X.rows]) == list(range(70))
+
+
 def test_another_copy_is_another_state(draw, write, component):
     dataset = component("dataset", "cifar10")
     states = [dataset._get_state()]
@@ -106,11 +114,14 @@ def test_damaged_images_are_refused_or_dropped(draw, population):
     assert drawn.n_pool == 98 and "98 images, 2 damaged ones left out" in drawn.description
 
 
-@pytest.mark.parametrize("n_bench", [-1, 2.5, "all", 100])
-def test_wrong_parameters(draw, population, n_bench):
+@pytest.mark.parametrize(("name", "value"), [
+    ("n_bench", -1), ("n_bench", 2.5), ("n_bench", "all"), ("n_bench", 100),
+    ("n_images", 0), ("n_images", 101), ("n_images", "few"),
+])
+def test_wrong_parameters(draw, population, name, value):
     draw()
-    with pytest.raises(InputError, match=str(n_bench)):
-        population(n_bench=n_bench)
+    with pytest.raises(InputError, match=str(value)):
+        population(**{name: value})
 
 
 @pytest.mark.parametrize(("files", "message"), [

@@ -231,7 +231,7 @@ def test_learns_the_real_images(rows, component, tmp_path, monkeypatch):
     pytest.importorskip("PIL")
     monkeypatch.setenv("BENCHOPT_DATA_HOME", str(tmp_path))
     (tmp_path / "cifar10").symlink_to(REAL)
-    population = component("dataset", "cifar10", n_bench=500).get_population()
+    population = component("dataset", "cifar10", n_images=3000, n_bench=500).get_population()
     made = rows(population=population, steps=100, batch_size=32,
                 objective=dict(HOLDOUT, train_size=2000))
     # Ten classes; one guess in ten is right.
