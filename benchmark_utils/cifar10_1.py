@@ -5,10 +5,10 @@ import urllib.request
 
 import joblib
 import numpy as np
-from benchopt.config import get_data_path
 
 from benchmark_utils.errors import InputError
 from benchmark_utils.fingerprint import file_fingerprint
+from benchmark_utils.hub import data_path
 from benchmark_utils.population import Examples
 from benchmark_utils.views import View
 
@@ -43,7 +43,7 @@ class ArraySource:
 def folder():
     """Where the files are looked for: `cifar10_1` of `data_paths` in Benchopt's configuration, or
     data/cifar10_1."""
-    return get_data_path("cifar10_1")
+    return data_path("cifar10_1")
 
 
 def is_present():

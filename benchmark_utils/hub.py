@@ -2,6 +2,7 @@
 but in `download`."""
 import hashlib
 import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,21 @@ from pyarrow.parquet import ParquetFile
 from benchmark_utils.errors import InputError, suggestion
 
 SHARD = re.compile(r"-(\d{5})-of-(\d{5})(-[0-9a-f]+)?\.parquet$")
+
+
+def data_path(key):
+    """Benchopt's folder for the data of a key, also in a thread.
+
+    Benchopt's components are pickled in a thread of their own. While one is copied in another
+    thread, the benchmark that is asked for the folder is, for some milliseconds, one that is still
+    being set up.
+    """
+    for _ in range(200):
+        try:
+            return get_data_path(key)
+        except AttributeError:
+            time.sleep(0.01)
+    return get_data_path(key)
 
 
 @dataclass(frozen=True)
@@ -58,7 +74,7 @@ class HubData:
         InputError
             Where a part isn't complete; says how to get it.
         """
-        local = get_data_path(self.key)
+        local = data_path(self.key)
         files = self._files_in(local)
         if files is None and local.exists():
             print(f"{local} doesn't hold {self._described()}: looking in the hub's cache")
@@ -151,7 +167,7 @@ class HubData:
         return (
             f"Where there is a network, `benchopt prepare . -d {self.key}` puts it into the hub's "
             f"cache; or set `data_paths: {{{self.key}: folder}}` in config.yml to a folder with "
-            f"its parquet files (now {get_data_path(self.key)})"
+            f"its parquet files (now {data_path(self.key)})"
         )
 
 

@@ -182,3 +182,17 @@ class TestView:
         assert _duplicate_groups(Examples(view, np.zeros(10, int))) is None
         drawn = Examples(view[np.array([3, 1, 3, 2])], np.array([0, 0, 0, 1]))
         assert _duplicate_groups(drawn).tolist() == [0, 1, 0, 2]
+
+
+def test_folders_while_benchopt_sets_a_benchmark_up(monkeypatch, tmp_path):
+    """As it does in one thread for each copy of a component, while another thread asks."""
+    answers = iter([AttributeError("no name yet"), AttributeError("no name yet"), tmp_path])
+
+    def get_data_path(key):
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer / key
+
+    monkeypatch.setattr(hub, "get_data_path", get_data_path)
+    assert hub.data_path("toy") == tmp_path / "toy"
