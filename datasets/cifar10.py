@@ -4,13 +4,12 @@ from benchmark_utils import cifar10_1
 from benchmark_utils.errors import InputError
 from benchmark_utils.hub import HubData
 from benchmark_utils.images import ImageSource, read_labels
+from benchmark_utils.needs import need
 from benchmark_utils.population import PoolPopulation, PopulationDataset
 from benchmark_utils.views import View
 
 with safe_import_context() as import_ctx:
-    import PIL  # noqa: F401
-
-    import datasets  # noqa: F401
+    need("datasets", "PIL")
 
 CLASSES = [
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",

@@ -1,9 +1,10 @@
 from benchopt import safe_import_context
 
+from benchmark_utils.needs import need
 from benchmark_utils.scratch_solver import ScratchImageSolver
 
 with safe_import_context() as import_ctx:
-    from benchmark_utils.image_networks import MobileNetV2
+    need("torch")
 
 
 class Solver(ScratchImageSolver):
@@ -12,4 +13,6 @@ class Solver(ScratchImageSolver):
     requirements = ["pip::torch"]
 
     def build(self, n_outputs, config):
+        from benchmark_utils.image_networks import MobileNetV2
+
         return MobileNetV2(n_outputs)

@@ -1,9 +1,10 @@
 from benchopt import safe_import_context
 
+from benchmark_utils.needs import need
 from benchmark_utils.scratch_solver import ScratchImageSolver
 
 with safe_import_context() as import_ctx:
-    from benchmark_utils.image_networks import ResNet
+    need("torch")
 
 
 class Solver(ScratchImageSolver):
@@ -19,4 +20,6 @@ class Solver(ScratchImageSolver):
         return super().skip(problem, **objective)
 
     def build(self, n_outputs, config):
+        from benchmark_utils.image_networks import ResNet
+
         return ResNet(config["depth"], n_outputs)
