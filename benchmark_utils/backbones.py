@@ -5,12 +5,12 @@ from pathlib import Path
 
 import torch
 import torchvision
-from benchopt.config import get_data_path
 from torch import nn
 
 from benchmark_utils.batched_training import random_numbers
 from benchmark_utils.errors import InputError, listed
 from benchmark_utils.fingerprint import file_fingerprint
+from benchmark_utils.hub import data_path
 
 # DenseNet's published file calls norm.1 what is norm1 since.
 RENAMED = re.compile(r"(denselayer\d+\.(?:norm|conv))\.(\d)\.")
@@ -128,7 +128,7 @@ def find_weights(weights, architecture, key):
         return path
     published = torchvision.models.get_model_weights(architecture).IMAGENET1K_V1.url
     name = published.rpartition("/")[2]
-    configured, cache = get_data_path(key), Path(torch.hub.get_dir()) / "checkpoints"
+    configured, cache = data_path(key), Path(torch.hub.get_dir()) / "checkpoints"
     for path in (configured, configured / name, cache / name):
         if path.is_file():
             return path

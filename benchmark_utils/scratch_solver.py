@@ -12,7 +12,7 @@ from scipy.stats import loguniform, uniform
 
 from benchmark_utils.search import Rounded
 from benchmark_utils.solver import SplitSolver
-from benchmark_utils.torch_solver import _torch_and_device
+from benchmark_utils.torch_solver import torch_and_device
 from benchmark_utils.views import View
 
 EVALUATION_BATCH = 512
@@ -104,7 +104,7 @@ class ScratchImageSolver(SplitSolver):
 
     # Benchopt's cache key and the store's: results differ in the last digits between devices.
     def _get_state(self):
-        return {"torch": _torch_and_device()}
+        return {"torch": torch_and_device()}
 
     def __setstate__(self, state):
         pass
