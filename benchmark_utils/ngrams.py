@@ -21,15 +21,16 @@ class Tfidf(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     ngrams : int, of how many neighbouring words a term is made at most
+    sublinear : bool, whether 1 + log(frequency) counts instead of a term's frequency in a text
     """
 
-    def __init__(self, ngrams):
-        self.ngrams = ngrams
+    def __init__(self, ngrams, sublinear=False):
+        self.ngrams, self.sublinear = ngrams, sublinear
 
     def fit(self, X, y=None):
         counts = _counts(X.source, self.ngrams)[X.rows]
         self._terms = np.unique(counts.indices)
-        self._weights = TfidfTransformer().fit(counts[:, self._terms])
+        self._weights = TfidfTransformer(sublinear_tf=self.sublinear).fit(counts[:, self._terms])
         return self
 
     def transform(self, X):

@@ -15,14 +15,16 @@ class Solver(EstimatorSolver):
         **EstimatorSolver.parameters,
         # a term is made of that many neighbouring words at most
         "ngrams": [1],
+        # whether a word's frequency in a text counts by its logarithm
+        "sublinear": [False],
         # inverse strength of the penalty
         "C": [10.0],
     }
-    search_space = {"ngrams": [1, 2], "C": loguniform(1e-2, 1e3)}
+    search_space = {"sublinear": [False, True], "C": loguniform(1e-2, 1e3)}
 
     def skip(self, problem, **objective):
         problem = problem or not_texts(self.name, objective["study"])
         return super().skip(problem=problem, **objective)
 
-    def get_estimator(self, task, seed, ngrams, C):
-        return make_pipeline(Tfidf(ngrams), LogisticRegression(C=C, max_iter=1000))
+    def get_estimator(self, task, seed, ngrams, sublinear, C):
+        return make_pipeline(Tfidf(ngrams, sublinear), LogisticRegression(C=C, max_iter=1000))
