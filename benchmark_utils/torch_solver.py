@@ -110,7 +110,7 @@ class TorchSolver(SplitSolver):
 
     # Benchopt's cache key and the store's: results differ in the last digits between devices.
     def _get_state(self):
-        return {"torch": _torch_and_device()}
+        return {"torch": torch_and_device()}
 
     def __setstate__(self, state):
         pass
@@ -152,7 +152,7 @@ class TorchSolver(SplitSolver):
         return run
 
     def _groups(self, requests):
-        _, device = _torch_and_device()
+        _, device = torch_and_device()
         size = GROUP_SIZE[device]
         return [requests[i:i + size] for i in range(0, len(requests), size)]
 
@@ -201,7 +201,7 @@ class TorchSolver(SplitSolver):
             if progress is not None:
                 progress.advance(n_members * n_made / n_steps, f"step {done} of {n_steps}")
 
-        _, device = _torch_and_device()
+        _, device = torch_and_device()
         return train(
             trainings, self.loss, device=device, group_size=len(trainings), on_steps=on_steps,
             score=accuracies if self.task == "classification" else negative_squares,
@@ -318,7 +318,7 @@ def _claim(path, name, wait):
 
 
 @cache
-def _torch_and_device():
+def torch_and_device():
     """PyTorch's version and the kind of device to train on, or None without PyTorch."""
     try:
         import torch
