@@ -1,11 +1,12 @@
 from benchopt import safe_import_context
 
 from benchmark_utils.hub import HubData
+from benchmark_utils.needs import need
 from benchmark_utils.population import PopulationDataset
 from benchmark_utils.texts import text_population
 
 with safe_import_context() as import_ctx:
-    import datasets  # noqa: F401
+    need("datasets")
 
 CLASSES = ["1 star", "2 star", "3 stars", "4 stars", "5 stars"]
 

@@ -4,13 +4,13 @@ from scipy.stats import loguniform
 
 from benchmark_utils.errors import InputError
 from benchmark_utils.feature_solver import FeatureSolver
+from benchmark_utils.needs import need
 from benchmark_utils.sentence_encoder import SentenceEncoder, packaged_encoder
 from benchmark_utils.texts import not_texts
 from benchmark_utils.torch_solver import Recipe
 
 with safe_import_context() as import_ctx:
-    import sentence_transformers  # noqa: F401
-    import torch  # noqa: F401
+    need("torch", "sentence_transformers")
 
 
 class Solver(FeatureSolver):

@@ -1,10 +1,10 @@
 from benchopt import safe_import_context
 
+from benchmark_utils.needs import need
 from benchmark_utils.text_solver import TransformerSolver
 
 with safe_import_context() as import_ctx:
-    import torch  # noqa: F401
-    import transformers  # noqa: F401
+    need("torch", "transformers")
 
 
 class Solver(TransformerSolver):
