@@ -11,7 +11,6 @@ pytest.importorskip("datasets")
 import datasets
 from benchmark_utils import hub
 from benchmark_utils.errors import InputError
-from benchmark_utils.labels import read_labels
 from benchmark_utils.texts import TextSource
 from benchmark_utils.views import View
 
@@ -58,38 +57,6 @@ class TestSource:
             TextSource(table(text=[1, 2]), ["text"], "k")
 
 
-class TestLabels:
-    def test_codes(self):
-        y, classes = read_labels(table(label=[1, 0, 1]), "label", ["no", "yes"])
-        assert y.tolist() == [1, 0, 1] and classes == ["no", "yes"]
-
-    def test_names(self):
-        y, _ = read_labels(table(label=["yes", "no", "yes"]), "label", ["no", "yes"])
-        assert y.tolist() == [1, 0, 1]
-
-    def test_the_columns_own_names_come_first(self):
-        features = datasets.Features({"label": datasets.ClassLabel(names=["bad", "good"])})
-        of = datasets.Dataset.from_dict({"label": [1, 0]}, features=features)
-        assert read_labels(of, "label", ["no", "yes"])[1] == ["bad", "good"]
-
-    @pytest.mark.parametrize(("labels", "message"), [
-        ([0, -1, 1, -1], "row 1 .* has the label -1 .*2 such rows.*withheld"),
-        ([0, 2], "row 1 .* has the label 2 .*not one of 0 to 1"),
-        ([0, None], "row 1 .* has the label -1"),
-        (["yes", "nope"], "'nope', which is no class: did you mean 'no'"),
-        ([0.5, 1.0], "holds double, no class labels"),
-    ])
-    def test_others_are_refused(self, labels, message):
-        with pytest.raises(InputError, match=message):
-            read_labels(table(label=labels), "label", ["no", "yes"])
-
-    def test_another_number_of_classes(self):
-        features = datasets.Features({"label": datasets.ClassLabel(names=["a", "b", "c"])})
-        of = datasets.Dataset.from_dict({"label": [1, 0]}, features=features)
-        with pytest.raises(InputError, match="has 3 classes, a, b, c, instead of 2"):
-            read_labels(of, "label", ["no", "yes"])
-
-
 @pytest.fixture
 def write(tmp_path, monkeypatch):
     """write("glue/rte", "train", sentence1=…): a part of a data set in the hub's layout."""
@@ -131,7 +98,7 @@ class TestGlue:
 
     @pytest.mark.parametrize(("columns", "parameters", "message"), [
         ({"sentence1": None, "sentence_1": ["x"] * 40}, {}, "no column 'sentence1': did you mean"),
-        ({"label": [-1] * 40}, {}, "withheld"),
+        ({"label": [-1] * 40}, {}, "the label -1 in row 0"),
         ({"label": ["entailment", "not_entail"] * 20}, {}, "did you mean 'not_entailment'"),
         ({}, {"n_bench": 80}, "n_bench=80 is not a number of examples to set aside from 80"),
         ({}, {"task": "rted"}, "task='rted' is none of rte, mrpc"),
