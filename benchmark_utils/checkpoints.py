@@ -1,4 +1,4 @@
-"""Checkpoints of models: folders, or models of the Hugging Face hub in its cache.
+"""Checkpoints of models: folders, or models of the Hugging Face hub, copied or in its cache.
 
 Runs never use the network. Where there is one, this puts a model into the cache:
 
@@ -8,6 +8,9 @@ import hashlib
 import re
 import sys
 from pathlib import Path
+
+from benchopt.benchmark import get_running_benchmark
+from benchopt.config import get_data_path
 
 from benchmark_utils.errors import InputError
 from benchmark_utils.fingerprint import file_fingerprint
@@ -21,7 +24,8 @@ def checkpoint_folder(name):
 
     Parameters
     ----------
-    name : str, a folder, or a name on the hub
+    name : str, a folder, or a name on the hub, for which `data_paths` in Benchopt's configuration
+        may give a folder
 
     Raises
     ------
@@ -29,6 +33,8 @@ def checkpoint_folder(name):
         Where it is missing or has no weights.
     """
     folder = Path(name).expanduser()
+    if not folder.is_dir() and get_running_benchmark() is not None:
+        folder = get_data_path(str(name))
     if folder.is_dir():
         if not _is_complete(folder):
             raise InputError(f"{folder} is no checkpoint: it lacks config.json or weights "
@@ -40,7 +46,8 @@ def checkpoint_folder(name):
     if folder is None:
         raise InputError(
             f"the checkpoint {name} is neither a folder nor in the hub's cache. Where there is a "
-            f"network, `python -m benchmark_utils.checkpoints {name}` puts it there"
+            f"network, `python -m benchmark_utils.checkpoints {name}` puts it there; or set "
+            f"`data_paths: {{{name}: folder}}` in config.yml"
         )
     return folder
 

@@ -18,7 +18,7 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 import datasets
-from benchmark_utils import network_training, tokens
+from benchmark_utils import checkpoints, network_training, tokens
 from benchmark_utils.errors import InputError
 from benchmark_utils.population import PoolPopulation
 from benchmark_utils.sequence_classifier import Classifier, load_tokenizer
@@ -330,6 +330,32 @@ class TestBadCheckpoints:
         assert f"`python -m benchmark_utils.checkpoints {name}` puts it there" in reason(
             None, solver
         )
+
+    def test_a_copy_in_data_paths(self, checkpoint, tmp_path, monkeypatch):
+        made = checkpoint("roberta")
+        monkeypatch.setattr(checkpoints, "get_running_benchmark", lambda: "some")
+        monkeypatch.setattr(checkpoints, "get_data_path", lambda name: tmp_path / name)
+        assert checkpoints.checkpoint_folder("roberta") == made
+        before = checkpoints.checkpoint_version("roberta")
+        checkpoint("roberta", seed=1)
+        assert before != checkpoints.checkpoint_version("roberta")
+        with pytest.raises(InputError, match="data_paths: {some/one: folder}"):
+            checkpoints.checkpoint_folder("some/one")
+
+    def test_the_hubs_cache(self, checkpoint, tmp_path, monkeypatch):
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+        commit = "0123456789abcdef0123456789abcdef01234567"
+        repo = tmp_path / "hub" / "models--some--one"
+        (repo / "refs").mkdir(parents=True)
+        (repo / "refs" / "main").write_text(commit)
+        made = checkpoint().rename(tmp_path / "made")
+        (repo / "snapshots").mkdir()
+        made.rename(repo / "snapshots" / commit)
+        assert checkpoints.checkpoint_folder("some/one") == repo / "snapshots" / commit
+        assert checkpoints.checkpoint_version("some/one") == commit
+        (repo / "snapshots" / commit / "model.safetensors").unlink()
+        with pytest.raises(InputError, match="nor in the hub's cache"):
+            checkpoints.checkpoint_folder("some/one")
 
     def test_no_weights(self, reason, checkpoint):
         folder = checkpoint()
