@@ -7,11 +7,11 @@ from functools import cached_property
 
 import joblib
 import numpy as np
-import pyarrow as pa
 from benchopt.benchmark import get_running_benchmark
 from filelock import FileLock
 
-from benchmark_utils.errors import LONGEST_LIST, InputError, listed, suggestion
+from benchmark_utils.errors import LONGEST_LIST, InputError, listed
+from benchmark_utils.labels import check_column
 from benchmark_utils.progress import Progress
 
 UNKNOWN, SOUND, DECODED, DAMAGED, OTHER_SIZE = range(5)  # what is known of an image
@@ -206,58 +206,6 @@ class ImageSource:
 
 class _OtherSizeError(ValueError):
     pass
-
-
-def read_labels(dataset, column, classes=None):
-    """Labels as the codes that `Examples` wants.
-
-    Parameters
-    ----------
-    dataset : datasets.Dataset
-    column : str, of integers, booleans or the hub's class labels
-    classes : list, the classes' names in the order of their codes, where the column names none;
-        None for 0 … its largest label
-
-    Returns
-    -------
-    array of shape (n,), integers, and the list of classes
-
-    Raises
-    ------
-    InputError
-        For a column that is missing or no label, and for a row whose label is missing, −1, the
-        hub's mark for examples without one, or none of the classes.
-    """
-    from datasets import ClassLabel
-
-    check_column(dataset, column)
-    feature = dataset.features[column]
-    if isinstance(feature, ClassLabel):
-        classes = feature.names
-    # The images of the same rows are left alone.
-    labels = dataset.select_columns([column]).with_format("arrow")[:].column(0).combine_chunks()
-    if not (pa.types.is_integer(labels.type) or pa.types.is_boolean(labels.type)):
-        raise InputError(f"column {column!r} holds {labels.type}, no class labels: integers, "
-                         "booleans or ClassLabel")
-    y = labels.cast(pa.int64()).fill_null(-1).to_numpy()
-    if classes is None:
-        classes = list(range(y.max() + 1))
-    bad = np.flatnonzero((y < 0) | (y >= len(classes)))
-    if len(bad):
-        found = "no label" if labels[bad[0]].as_py() is None else f"the label {y[bad[0]]}"
-        raise InputError(
-            f"{found} in row {bad[0]} of column {column!r} (counting from 0; {len(bad):,} such "
-            f"rows): expected 0 to {len(classes) - 1}. −1 marks examples whose label isn't public: "
-            "use parts that have labels"
-        )
-    return y, list(classes)
-
-
-def check_column(dataset, column):
-    """Raise InputError, with the closest names, where a data set lacks a column."""
-    if column not in dataset.column_names:
-        raise InputError(f"there is no column {column!r}: "
-                         f"{suggestion(column, dataset.column_names)}")
 
 
 def _parts(rows):

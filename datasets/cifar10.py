@@ -3,7 +3,8 @@ from benchopt import safe_import_context
 from benchmark_utils import cifar10_1
 from benchmark_utils.errors import InputError
 from benchmark_utils.hub import HubData
-from benchmark_utils.images import ImageSource, read_labels
+from benchmark_utils.images import ImageSource
+from benchmark_utils.labels import read_labels
 from benchmark_utils.needs import need
 from benchmark_utils.population import PoolPopulation, PopulationDataset
 from benchmark_utils.views import View

