@@ -182,7 +182,7 @@ def _draw_cifar10(folder, n_train=60, n_test=40, n_classes=10, damage=None):
 
     rng = np.random.default_rng(0)
     colours = np.random.default_rng(1).integers(40, 216, (n_classes, 3))
-    kinds = Features({"img": Image(), "label": ClassLabel(n_classes)})
+    kinds = Features({"img": Image(), "label": ClassLabel(10)})
     folder.mkdir(parents=True, exist_ok=True)
     row = 0
     for part, n in (("train", n_train), ("test", n_test)):

@@ -16,7 +16,8 @@ import torchvision
 
 from benchmark_utils.backbones import Backbone, check_weights, count_features, find_weights
 from benchmark_utils.errors import InputError
-from benchmark_utils.images import ImageSource, read_labels
+from benchmark_utils.images import ImageSource
+from benchmark_utils.labels import read_labels
 from benchmark_utils.population import PoolPopulation
 from benchmark_utils.scoring import Score
 from benchmark_utils.views import View
