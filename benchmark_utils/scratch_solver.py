@@ -16,7 +16,7 @@ from benchmark_utils.torch_solver import torch_and_device
 from benchmark_utils.views import View
 
 EVALUATION_BATCH = 512
-#: steps from which on compiling a network on a GPU, a matter of a minute, pays
+#: steps from which on compiling, a matter of a minute, should pay on a GPU; not measured yet
 STEPS_WORTH_COMPILING = 5000
 
 
