@@ -1,5 +1,5 @@
 """A frozen sentence encoder: texts to features."""
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 
@@ -26,9 +26,9 @@ class SentenceEncoder:
         self._folder, self._is_pair = checkpoint_folder(checkpoint), is_pair
         self.key = f"{checkpoint_version(checkpoint)} pair={is_pair}"
 
-    @cached_property
+    @property
     def n_features(self):
-        return self._model.get_embedding_dimension() * (4 if self._is_pair else 1)
+        return _model(self._folder).get_embedding_dimension() * (4 if self._is_pair else 1)
 
     def __call__(self, texts):
         if not self._is_pair:
@@ -38,16 +38,17 @@ class SentenceEncoder:
         return np.concatenate([u, v, np.abs(u - v), u * v], 1)
 
     def _embed(self, texts):
-        made = self._model.encode(
+        made = _model(self._folder).encode(
             texts, batch_size=TEXTS_AT_ONCE, normalize_embeddings=True, show_progress_bar=False
         )
         return made * np.sqrt(made.shape[1])
 
-    @cached_property
-    def _model(self):
-        from sentence_transformers import SentenceTransformer
 
-        return SentenceTransformer(str(self._folder), local_files_only=True)
+@lru_cache(1)
+def _model(folder):
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(folder), local_files_only=True)
 
 
 def packaged_encoder():

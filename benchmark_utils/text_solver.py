@@ -20,7 +20,7 @@ from benchmark_utils.torch_solver import torch_and_device
 
 CLIP = 1.0  # largest norm of the gradient
 EVAL_BATCH = 128
-SORTED_BATCHES = 50  # of training texts, at most, are sorted by length together
+SPREAD = 1.5  # largest ratio of lengths of texts that may come in either order
 
 
 class TransformerSolver(SplitSolver):
@@ -141,10 +141,9 @@ class TransformerSolver(SplitSolver):
 
 
 def batches_by_length(lengths, batch_size, rng):
-    """Batches of texts of similar length, each text in one of them.
+    """Batches of texts of similar length, in random order, each text in one of them.
 
-    Random texts, as many as fill some batches, are sorted by length and cut into batches, which
-    come in random order.
+    Texts are sorted by their lengths times random factors, so that batches differ each time.
 
     Parameters
     ----------
@@ -156,16 +155,9 @@ def batches_by_length(lengths, batch_size, rng):
     -------
     list of integer arrays, positions in `lengths`
     """
-    n = len(lengths)
-    # At least four such parts, so that batches differ from epoch to epoch.
-    n_sorted = batch_size * max(min(n // (4 * batch_size), SORTED_BATCHES), 1)
-    order = rng.permutation(n)
-    batches = []
-    for start in range(0, n, n_sorted):
-        part = order[start:start + n_sorted]
-        part = part[np.argsort(lengths[part], kind="stable")]
-        batches += [part[i:i + batch_size] for i in range(0, len(part), batch_size)]
-    return [batches[i] for i in rng.permutation(len(batches))]
+    order = np.argsort(lengths * rng.uniform(1, SPREAD, len(lengths)))
+    starts = rng.permutation(np.arange(0, len(order), batch_size))
+    return [order[start:start + batch_size] for start in starts]
 
 
 def linear_schedule(n_steps, warmup_ratio, step):

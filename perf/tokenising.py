@@ -36,7 +36,7 @@ from benchmark_utils.texts import TextSource
 from benchmark_utils.tokens import Tokens
 from benchmark_utils.views import View
 
-N_TRAIN, N_BENCH, BATCH, LENGTH, REPEATS = 128, 384, 32, 512, 3
+N_TRAIN, N_BENCH, BATCH, LENGTH, REPEATS = 600, 2000, 32, 512, 3
 N_WORDS = 5000
 clock = time.perf_counter if get_device() == "cuda" else time.process_time
 
@@ -56,8 +56,8 @@ def save_checkpoint(folder, texts):
     tokenizer = BertTokenizer(vocab=trained.get_vocab(), model_max_length=LENGTH)
     tokenizer.save_pretrained(folder)
     BertModel(BertConfig(
-        vocab_size=len(tokenizer), hidden_size=128, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=512,
+        vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=1, num_attention_heads=1,
+        intermediate_size=256,
     )).save_pretrained(folder)
 
 
@@ -110,6 +110,7 @@ def plain_script(folder, train, bench):
 
 def main():
     logging.set_verbosity_error()
+    logging.disable_progress_bar()
     if get_device() == "cpu":
         torch.set_num_threads(1)
     texts = drawn_texts(N_TRAIN + N_BENCH)

@@ -175,10 +175,10 @@ class TestBatches:
         assert np.sort(np.concatenate(batches)).tolist() == list(range(1000))
         assert all(len(batch) <= 32 for batch in batches) and len(batches) <= 33
         padded = sum(lengths[batch].max() * len(batch) for batch in batches)
-        assert padded < 1.2 * lengths.sum()
+        assert padded < 1.3 * lengths.sum()
 
-    def test_come_in_another_order_in_each_epoch(self):
-        lengths = np.arange(500)
+    def test_differ_each_time_and_come_in_random_order(self):
+        lengths = np.random.default_rng(0).integers(5, 100, 500)
         a, b, again = (
             batches_by_length(lengths, 16, np.random.default_rng([seed, 0])) for seed in (1, 2, 1)
         )

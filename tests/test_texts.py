@@ -109,6 +109,12 @@ class TestGlue:
         data = component("dataset", "glue", **parameters).get_data()
         assert data["population"] is None and message in data["problem"]
 
+    def test_all_tasks_are_prepared(self, component, write, monkeypatch):
+        prepared = []
+        monkeypatch.setattr(hub.HubData, "download", lambda self: prepared.append(self.config))
+        component("dataset", "glue", task="mrpc").prepare()
+        assert prepared == ["rte", "mrpc", "cola", "sst2"]
+
     def test_the_cache_key_follows_the_files(self, component, write):
         write_rte(write)
         before = component("dataset", "glue")._get_state()
