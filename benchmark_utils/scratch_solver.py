@@ -42,6 +42,7 @@ class ScratchImageSolver(SplitSolver):
         # True, False, or auto: on a GPU, for long trainings; they go on without where it fails
         "compiled": ["auto"],
     }
+    test_config = {"steps": 2, "batch_size": 8}
     search_space = {
         "learning_rate": loguniform(5e-3, 0.5),
         "weight_decay": loguniform(1e-5, 1e-2),
