@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 from benchopt.benchmark import get_running_benchmark
-from benchopt.config import get_data_path
 
 from benchmark_utils.errors import InputError
 from benchmark_utils.fingerprint import file_fingerprint
+from benchmark_utils.hub import data_path
 
 WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")  # the first that there are
 OTHER_FILES = ("*.json", "*.txt", "*.model")  # configuration and tokenizer, in subfolders too
@@ -34,7 +34,7 @@ def checkpoint_folder(name):
     """
     folder = Path(name).expanduser()
     if not folder.is_dir() and get_running_benchmark() is not None:
-        folder = get_data_path(str(name))
+        folder = data_path(str(name))
     if folder.is_dir():
         if not _is_complete(folder):
             raise InputError(f"{folder} is no checkpoint: it lacks config.json or weights "

@@ -334,7 +334,7 @@ class TestBadCheckpoints:
     def test_a_copy_in_data_paths(self, checkpoint, tmp_path, monkeypatch):
         made = checkpoint("roberta")
         monkeypatch.setattr(checkpoints, "get_running_benchmark", lambda: "some")
-        monkeypatch.setattr(checkpoints, "get_data_path", lambda name: tmp_path / name)
+        monkeypatch.setattr(checkpoints, "data_path", lambda name: tmp_path / name)
         assert checkpoints.checkpoint_folder("roberta") == made
         before = checkpoints.checkpoint_version("roberta")
         checkpoint("roberta", seed=1)
