@@ -42,13 +42,13 @@ def redundancy_table(results, dataset, setting):
             if part[column].isna().all():
                 continue
             omega, last = part.groupby("split")[column].median(), ok[column].last().median()
-            is_primary = column == "redundancy"
+            has_product = column == "redundancy" and "redundancy_product" in part
             table_rows.append({
                 "learner": learner, "metric": metric,
                 **{f"ω_{k}": omega.get(k - 1, np.nan) for k in EARLY},
                 f"ω_{K}": last,
                 **{f"Ĝ_{n}": predicted_gain(last, n, fraction, first["procedure"])
                    for n in (FEW, MANY)},
-                "product": ok["redundancy_product"].last().median() if is_primary else np.nan,
+                "product": ok["redundancy_product"].last().median() if has_product else np.nan,
             })
     return pd.DataFrame(table_rows)
