@@ -13,7 +13,7 @@ class Plot(BasePlot):
         return views.table_cells(triage_table(df))
 
     def get_metadata(self, df):
-        columns = list(triage_table(df).columns) or ["splits used"]
+        columns = list(triage_table(df).columns) or ["splits"]
         notes = triage_notes(df) or ["Needs runs with 20 splits or more, and a measured gain"]
         return {
             "title": "\n".join(["Early redundancy and the gain that follows", *notes]),

@@ -64,9 +64,9 @@ def triage_table(results):
     Returns
     -------
     DataFrame
-        Runs with both ω and gain; Pearson's correlation of ω with log G and Spearman's; median
-        gain, and share of gains that are large, of the third of the runs with the lowest ω, of the
-        middle and of the highest. No rows with fewer than three runs.
+        Runs with both ω and gain; Pearson's correlation of ω with log G and Spearman's; G, the
+        median gain, and P, the share of gains that are large, of the third of the runs with the
+        lowest ω, of the middle and of the highest. No rows with fewer than three runs.
     """
     of_runs = runs(results)
     table = []
@@ -82,13 +82,13 @@ def triage_table(results):
             thirds = np.array_split(gain[np.argsort(omega, kind="stable")], len(PARTS))
             table.append(
                 {
-                    "splits used": k, "target": f"G_{K}", "runs": len(valid),
-                    "log correlation": pearsonr(omega, np.log(gain))[0] if varies else np.nan,
-                    "rank correlation": spearmanr(omega, gain)[0] if varies else np.nan,
+                    "splits": k, "gain": f"G_{K}", "runs": len(valid),
+                    "log corr.": pearsonr(omega, np.log(gain))[0] if varies else np.nan,
+                    "rank corr.": spearmanr(omega, gain)[0] if varies else np.nan,
                 }
-                | {f"median G, {part} ω": np.median(third)
+                | {f"G {part}": np.median(third)
                    for part, third in zip(PARTS, thirds, strict=True)}
-                | {f"P(large), {part} ω": (third >= large).mean()
+                | {f"P {part}": (third >= large).mean()
                    for part, third in zip(PARTS, thirds, strict=True)}
             )
     return pd.DataFrame(table)
@@ -103,4 +103,7 @@ def triage_notes(results):
     targets = " and ".join(
         f"G_{K} ≥ {large}" for K, large in LARGE.items() if f"gain_{K}" in of_runs
     )
-    return [f"single runs of {n} configurations, cut into thirds by ω; large is {targets}"]
+    return [
+        f"single runs of {n} configurations, cut into thirds by ω after some splits",
+        f"G: median gain of the third with low, middle and high ω; P: share with {targets}",
+    ]

@@ -84,19 +84,19 @@ class TestTable:
     def test_by_hand(self, frame):
         # Thirds by ω: gains (16, 12), (4, 11), (2, 3).
         table = triage_table(frame([2, 12, 4, 16, 11, 3], [0.9, 0.2, 0.3, 0.1, 0.4, 0.8]))
-        assert table["splits used"].tolist() == [3, 5] and (table["target"] == "G_20").all()
+        assert table["splits"].tolist() == [3, 5] and (table["gain"] == "G_20").all()
         row = table.iloc[0]
         assert row["runs"] == 6
-        assert row[[f"median G, {part} ω" for part in ("low", "mid", "high")]].tolist() == [
+        assert row[[f"G {part}" for part in ("low", "mid", "high")]].tolist() == [
             14, 7.5, 2.5
         ]
-        assert row[[f"P(large), {part} ω" for part in ("low", "mid", "high")]].tolist() == [
+        assert row[[f"P {part}" for part in ("low", "mid", "high")]].tolist() == [
             1, 0.5, 0
         ]
         # Ranks of ω 6 2 3 1 4 5, of the gain 1 5 3 6 4 2: Σd² = 25+9+0+25+0+9 = 68.
-        assert row["rank correlation"] == pytest.approx(1 - 6 * 68 / (6 * 35))
+        assert row["rank corr."] == pytest.approx(1 - 6 * 68 / (6 * 35))
         logs = np.log([2, 12, 4, 16, 11, 3])
-        assert row["log correlation"] == pytest.approx(
+        assert row["log corr."] == pytest.approx(
             np.corrcoef([0.9, 0.2, 0.3, 0.1, 0.4, 0.8], logs)[0, 1]
         )
 
@@ -106,11 +106,11 @@ class TestTable:
 
     def test_equal_gains_have_no_correlation(self, frame):
         table = triage_table(frame([5, 5, 5], [0.1, 0.2, 0.3]))
-        assert table["rank correlation"].isna().all()
-        assert (table["median G, high ω"] == 5).all()
+        assert table["rank corr."].isna().all()
+        assert (table["G high"] == 5).all()
 
     def test_of_results(self, measured):
         table = triage_table(results(*measured))
-        assert (table["rank correlation"] < -0.5).all()
-        assert (table["median G, low ω"] > table["median G, high ω"]).all()
+        assert (table["rank corr."] < -0.5).all()
+        assert (table["G low"] > table["G high"]).all()
         assert triage_notes(results(*measured))[0].startswith("single runs of 4 configurations")
