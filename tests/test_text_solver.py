@@ -246,12 +246,12 @@ class TestWholePath:
     @pytest.mark.parametrize("kind", KINDS)
     def test_each_kind_of_model(self, checkpoint, component, solve, kind):
         solver = component("solver", "transformer", checkpoint=str(checkpoint(kind)), **QUICK)
-        state = torch.get_rng_state()
-        rows = solve(population(), solver, **SMALL)
+        state, one = torch.get_rng_state(), SMALL | {"n_splits": 1}
+        rows = solve(population(), solver, **one)
         assert torch.equal(state, torch.get_rng_state())
-        assert rows["status"].tolist() == ["ok", "ok"] and rows["message"].tolist() == ["", ""]
-        assert rows["score_bench"].min() > 0.8
-        again = solve(population(), solver, **SMALL)
+        assert rows["status"].item() == "ok" and rows["message"].item() == ""
+        assert rows["score_bench"].item() > 0.8
+        again = solve(population(), solver, **one)
         own = [column for column in rows if not column.endswith("_seconds")]
         assert rows[own].equals(again[own])
 
