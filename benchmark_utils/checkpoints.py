@@ -30,9 +30,11 @@ def checkpoint_folder(name):
     Raises
     ------
     InputError
-        Where it is missing or has no weights.
+        Where it is missing or has no weights, or none is named.
     """
-    folder = Path(name).expanduser()
+    if name is None:
+        raise InputError("no model is named: checkpoint=, a folder or a name on the hub")
+    folder = Path(str(name)).expanduser()
     if not folder.is_dir() and get_running_benchmark() is not None:
         folder = data_path(str(name))
     if folder.is_dir():

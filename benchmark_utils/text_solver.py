@@ -57,8 +57,6 @@ class TransformerSolver(SplitSolver):
 
     def skip(self, problem, **objective):
         problem = problem or not_texts(self.name, objective["study"])
-        if problem is None and self.checkpoint is None:
-            problem = f"{self.name} needs a model: checkpoint=, a folder or a name on the hub"
         if problem is None:
             from benchmark_utils.sequence_classifier import load_tokenizer
 

@@ -321,7 +321,17 @@ class TestBadCheckpoints:
         return reason
 
     def test_none_is_named(self, reason):
-        assert "transformer needs a model: checkpoint=" in reason(None)
+        assert "no model is named: checkpoint=" in reason(None)
+
+    def test_no_solver_of_texts_stops_the_others(self, run):
+        results, printed = run(
+            "-d", "simulated[family=classification,n_samples=500,n_bench=100]", "-s", "ridge",
+            "-s", "transformer", "-s", "bert", "-s", "tfidf", "-s", "sentence_embedding",
+            "-o", "score trust[n_splits=2]",
+        )
+        assert results is not None, printed
+        assert set(results["solver_name"].str.partition("[")[0]) == {"ridge"}
+        assert printed.count("takes texts only") == 4
 
     @pytest.mark.parametrize(("solver", "name"), [
         ("bert", "google-bert/bert-base-cased"), ("deberta", "microsoft/deberta-v3-small"),
