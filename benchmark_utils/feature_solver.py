@@ -15,6 +15,8 @@ class FeatureSolver(TorchSolver):
     which have no identity, are taken for features.
     """
 
+    takes_views = True
+
     def get_encoder(self):
         """Return the encoder, see `Features`."""
         raise NotImplementedError

@@ -32,6 +32,7 @@ class ScratchImageSolver(SplitSolver):
     (n, height, width, 3) of bytes.
     """
     tasks = ("classification",)
+    takes_views = True
     parameters = {
         **SplitSolver.parameters,
         "learning_rate": [0.1], "weight_decay": [5e-4], "momentum": [0.9],

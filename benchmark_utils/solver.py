@@ -18,6 +18,7 @@ from benchmark_utils.progress import Progress
 from benchmark_utils.seeds import Role, integer_seed
 from benchmark_utils.store import Store, entry_key
 from benchmark_utils.tuning import Tuner
+from benchmark_utils.views import View
 
 
 class _Transient(list):
@@ -44,6 +45,7 @@ class SplitSolver(BaseSolver):
     ----------
     search_space : dict, name of a parameter -> scipy.stats distribution or list of values
     tasks : tuple, which of "classification" and "regression" the algorithm handles
+    takes_views : bool, whether it handles images or texts (`View`), besides or instead of numbers
     protocol : tuple, names of the parameters that aren't hyperparameters
     study : Examples, splits : list of Split, task : str, n_classes : int or None,
     seed : int, score : Score, data_key : str or None
@@ -52,6 +54,7 @@ class SplitSolver(BaseSolver):
     """
     sampling_strategy = "run_once"
     tasks = ("classification", "regression")
+    takes_views = False
     search_space = {}
     parameters = {
         # default, val, test, cv, nested, benchmark or memorise
@@ -86,6 +89,8 @@ class SplitSolver(BaseSolver):
     def skip(self, problem, **objective):
         if problem is None and objective["task"] not in self.tasks:
             problem = f"{self.name} does {' and '.join(self.tasks)} only, not {objective['task']}"
+        if problem is None and isinstance(objective["study"].X, View) and not self.takes_views:
+            problem = f"{self.name} takes numbers and tables, neither images nor texts"
         missing = set(self.protocol) - set(self._parameters)
         if problem is None and missing:
             problem = (

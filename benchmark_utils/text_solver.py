@@ -36,6 +36,7 @@ class TransformerSolver(SplitSolver):
     Texts are tokenised once (`benchmark_utils.tokens`), and batches hold texts of similar length.
     """
     tasks = ("classification",)
+    takes_views = True
     parameters = {
         **SplitSolver.parameters,
         # a sequence-classification model of transformers: a folder, or a name on the hub

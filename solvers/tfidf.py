@@ -11,6 +11,7 @@ class Solver(EstimatorSolver):
     """TF-IDF and logistic regression: needs no download. The texts of a pair are joined to one."""
     name = "tfidf"
     tasks = ("classification",)
+    takes_views = True
     parameters = {
         **EstimatorSolver.parameters,
         # a term is made of that many neighbouring words at most

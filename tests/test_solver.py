@@ -8,8 +8,9 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info
 
-from benchmark_utils.population import GeneratedPopulation, PoolPopulation
+from benchmark_utils.population import Examples, GeneratedPopulation, PoolPopulation
 from benchmark_utils.solver import EstimatorSolver, SplitSolver
+from benchmark_utils.views import View
 
 
 def draw(rng, n):
@@ -225,6 +226,18 @@ class TestSkip:
 
         skipped, reason = Regressor.get_instance().skip(problem=None, task="classification")
         assert skipped and "mean" in reason and "regression only, not classification" in reason
+
+    @pytest.mark.parametrize("name", ["ridge", "svm", "residual_mlp"])
+    def test_images_and_texts_where_it_takes_numbers(self, component, name):
+        pytest.importorskip("torch")
+
+        class Words:
+            def __len__(self):
+                return 3
+
+        solver, study = component("solver", name), Examples(View(Words()), np.arange(3))
+        skipped, reason = solver.skip(problem=None, task="classification", study=study)
+        assert skipped and reason == f"{name} takes numbers and tables, neither images nor texts"
 
     def test_problem_of_the_splits(self):
         assert Mean.get_instance().skip(problem="class 'x' is too small", task="regression") == (
