@@ -118,5 +118,7 @@ def test_a_damaged_store_costs_the_damaged_fits(run, tmp_path):
     again = records(path, before)
     for key, record in before.items():
         assert again[key].keys() == record.keys()
-        for name in record.keys() - {"fit_seconds", "predict_seconds"}:
+        for name in record.keys() - {"fit_seconds", "predict_seconds", "test_scores"}:
             np.testing.assert_array_equal(again[key][name], record[name])
+        for metric, scores in record["test_scores"].items():
+            np.testing.assert_array_equal(again[key]["test_scores"][metric], scores)
