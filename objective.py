@@ -1,4 +1,5 @@
 from dataclasses import replace
+from sys import intern
 
 import joblib
 from benchopt import BaseObjective
@@ -105,6 +106,13 @@ class Objective(BaseObjective):
         return make_rows(
             outcomes, self.splits, self.study, self.population, self.procedure == "bootstrap"
         )
+
+    def __call__(self, result):
+        # Benchopt makes each row's names anew and pickles the rows: equal names that are one object
+        # are written once.
+        return [
+            {intern(name): value for name, value in row.items()} for row in super().__call__(result)
+        ]
 
     def get_one_result(self):
         def predict(X):
