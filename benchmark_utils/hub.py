@@ -82,17 +82,19 @@ class HubData:
 
     @property
     def version(self):
-        """Stands for the content: the hub's commit, or the files' names, sizes and times; None
-        where they are missing."""
+        """Stands for the content: subset, parts, and the hub's commit or the files' names, sizes
+        and times; None where they are missing."""
         try:
             files = [path for paths in self.files().values() for path in paths]
         except (InputError, ImportError):
             return None
         commit = re.search(r"/snapshots/([0-9a-f]{40})/", files[0].as_posix())
-        if commit:
-            return commit[1]
-        stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-        return hashlib.sha256(repr(stats).encode()).hexdigest()[:40]
+        # A commit holds all subsets and parts.
+        state = commit[1] if commit else [
+            (path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files
+        ]
+        content = self.config, self.parts, state
+        return hashlib.sha256(repr(content).encode()).hexdigest()[:40]
 
     def load(self, columns):
         """The parts, one after the other.

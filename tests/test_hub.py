@@ -1,5 +1,6 @@
 """Data of the hub: a local copy first, then the cache, never the network."""
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,7 @@ def local(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def cache(tmp_path):
+def cache(local, tmp_path):
     """Folder of a snapshot in the hub's cache, as a download leaves it."""
     repo = tmp_path / "hub" / "datasets--someone--toy"
     (repo / "refs").mkdir(parents=True)
@@ -60,7 +61,19 @@ def test_a_local_copy_in_any_layout(local, place):
 def test_the_hubs_cache(local, cache, place):
     write_all(cache / place)
     assert DATA.load(["label"])["label"][:] == [0, 1, 2] * 2
-    assert DATA.version == COMMIT
+
+
+@pytest.mark.parametrize("change", [
+    {"config": "large"}, {"parts": ("train",)}, {"revision": "old"},
+])
+def test_subsets_parts_and_commits_in_the_hubs_cache_have_versions_of_their_own(cache, change):
+    old = cache.with_name(COMMIT[::-1])
+    (cache.parents[1] / "refs" / "old").write_text(old.name)
+    for folder in (cache / "small", cache / "large", old / "small"):
+        write_all(folder)
+    other = replace(DATA, **change)
+    assert other.version is not None and other.version != DATA.version
+    assert replace(DATA).version == DATA.version
 
 
 def test_the_local_copy_comes_first(local, cache):
