@@ -373,13 +373,22 @@ def _groups(table, name):
     if name is None:
         return None, []
     column = table.frame[name]
+    if table.lines is not None:
+        # Among numbers, NA is a missing one.
+        column = column.str.strip().mask(_typed(column, MISSING, ".").isna())
     is_missing = (column.isna() | (column == "")).to_numpy(bool)
     if is_missing.any():
         raise table.error(
             f"group {name!r} is missing in {_counted(is_missing.sum(), 'example')} "
             f"({table.where(np.flatnonzero(is_missing))}): fill it in or remove these rows"
         )
-    groups, values = pd.factorize(column)
+    try:
+        groups, values = pd.factorize(column)
+    except TypeError:
+        raise table.error(
+            f"group {name!r} holds values of a type that can't be used "
+            f"({table.example(name, column.notna())}): convert them to text"
+        ) from None
     return groups, [f"{_counted(len(values), 'group')} by {name!r}, kept together in every split"]
 
 

@@ -81,11 +81,33 @@ class TestGroups:
         with pytest.raises(InputError, match=message):
             make_population(read_file(path), "y", "classification", **options)
 
-    def test_missing(self, tmp_path):
+    def test_blanks_mean_nothing(self, tmp_path):
         path = tmp_path / "people.csv"
-        path.write_text(self.TEXT.replace("5,p1,", "5,,"))
-        with pytest.raises(InputError, match="group 'patient' is missing in 1 example .line 7."):
+        path.write_text(self.TEXT.replace("p1,", "p1 ,", 1).replace("p2,", " p2,", 1))
+        population = make_population(read_file(path), "y", "classification", group="patient")
+        assert "8 groups by 'patient'" in population.description
+
+    @pytest.mark.parametrize("old, new", [("5,p1,", "5,,"), ("5,p1,", "5, ,"), ("p1,", "NA,")])
+    def test_missing(self, tmp_path, old, new):
+        path = tmp_path / "people.csv"
+        text = self.TEXT.replace(old, new)
+        if new == "NA,":
+            # Beside p0 a group, beside 0 a missing value.
+            text = re.sub(r",p(\d)", r",\1", text)
+        path.write_text(text)
+        with pytest.raises(InputError, match="group 'patient' is missing in . examples? .line"):
             make_population(read_file(path), "y", "classification", group="patient")
+
+    def test_may_be_called_na(self, tmp_path):
+        path = tmp_path / "people.csv"
+        path.write_text(self.TEXT.replace("p1,", "NA,"))
+        population = make_population(read_file(path), "y", "classification", group="patient")
+        assert "8 groups by 'patient'" in population.description
+
+    def test_of_lists(self):
+        frame = pd.DataFrame({"x": range(12), "y": ["a", "b"] * 6, "g": [[1]] * 12})
+        with pytest.raises(InputError, match=r"group 'g' holds values of a type .*\(\[1\] in"):
+            make_population(Table("lists", frame), "y", "classification", group="g")
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])
