@@ -396,9 +396,11 @@ def _target(table, name, task, decimal):
     """The labels as `Examples` wants them, the classes and a description."""
     column = _standard(table, name)
     if types.is_string_dtype(column):
-        # NA and None may well be classes.
-        missing = ("",) if task == "classification" else MISSING
-        column = _typed(column, missing, decimal)
+        text = column
+        column = _typed(text, MISSING, decimal)
+        if task == "classification" and column.isna().all():
+            # NA and None may well be classes, but not beside numbers.
+            column = _typed(text, ("",), decimal)
     if column.isna().any():
         raise table.error(
             f"target {name!r} is missing in {_counted(column.isna().sum(), 'example')} "

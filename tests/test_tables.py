@@ -157,7 +157,7 @@ def test_description_of_every_kind_of_column(load):
     (["1.0", "5.0", "9.0"], [1, 5, 9]),
     (["0.5", "1.5"], [0.5, 1.5]),
     (["True", "False"], [False, True]),
-    (["NA", "1"], ["1", "NA"]),
+    (["NA", "a"], ["NA", "a"]),
     (["é", "日本"], ["é", "日本"]),
 ])
 def test_classes_are_the_sorted_labels(load, labels, classes):
@@ -287,6 +287,14 @@ def test_target_name_may_look_like_a_number(load):
     (
         lines("age,y", COUNT, ["a", "", "b", "c", "d", ""]), {},
         "target 'y' is missing in 4 examples (lines 3, 7, 9, 13)",
+    ),
+    (
+        lines("age,y", COUNT, ["0", "1", "NaN"]), {},
+        "target 'y' is missing in 4 examples (lines 4, 7, 10, 13)",
+    ),
+    (
+        lines("age,y", COUNT, ["true", "false", "NA"]), {},
+        "target 'y' is missing in 4 examples (lines 4, 7, 10, 13)",
     ),
     (
         lines("age,y", COUNT, ["1.5", "NA"]), {"task": "regression"},
