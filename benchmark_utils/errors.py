@@ -27,6 +27,8 @@ def suggestion(wrong, names):
     def similarity(name):
         return SequenceMatcher(None, str(wrong).lower(), name.lower()).ratio()
 
+    if not names:
+        return "there are none"
     closest = sorted(names, key=similarity, reverse=True)
     guess = f"did you mean {closest[0]!r}? " if similarity(closest[0]) > 0.6 else ""
     return f"{guess}there are {listed(closest, 20)}"

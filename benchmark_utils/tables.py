@@ -344,11 +344,13 @@ def _records(file_name, reader):
 
 def _read_parquet(path):
     try:
-        # Unlike pandas.read_parquet, it reads a file with duplicate column names.
-        frame = ParquetFile(path).read().to_pandas()
+        # Unlike pandas.read_parquet, it reads a file with duplicate column names; without pandas's
+        # own notes in the file, an index is a column, as it is in a text file.
+        frame = ParquetFile(path).read().to_pandas(ignore_metadata=True)
     except (OSError, ValueError) as error:
         raise InputError(f"{path.name}: can't be read as Parquet ({error})") from error
-    return Table(path.name, frame.reset_index(drop=True).set_axis(frame.columns.map(str), axis=1))
+    has_name = [not re.fullmatch(r"__index_level_\d+__", name) for name in frame.columns]
+    return Table(path.name, frame.loc[:, has_name])
 
 
 def _target_name(table, target):
@@ -484,7 +486,8 @@ def _standard(table, name):
     if types.is_timedelta64_dtype(column):
         return column / second
     if types.is_datetime64_any_dtype(column):
-        return (column - pd.Timestamp(0, tz=column.dt.tz)) / second
+        # In nanoseconds, the year 9999 is out of range.
+        return (column - pd.Timestamp(0, tz=column.dt.tz).as_unit("s")) / second.as_unit("s")
     raise table.error(
         f"column {name!r} holds values of a type that can't be used "
         f"({table.example(name, column.notna())}): remove or convert it"

@@ -408,6 +408,8 @@ def load_parquet(tmp_path):
     (pd.to_datetime(["1970-01-01 01:00", None]).tz_localize("Europe/Paris"), [0.0, np.nan]),
     (pd.to_timedelta(["90 s", None]), [90.0, np.nan]),
     ([datetime.date(1970, 1, 2), None], [86400.0, np.nan]),
+    ([datetime.date(9999, 12, 31), None], [253402214400.0, np.nan]),
+    (pd.Series([1, None], dtype="int64[pyarrow]"), [1.0, np.nan]),
 ])
 def test_parquet_numbers_and_times(load_parquet, values, expected):
     X, _ = examples_of(load_parquet({"x": pd.Series(values).repeat(6).array}))
@@ -427,7 +429,8 @@ def test_parquet_keeps_text_and_booleans(load_parquet, values, kind):
 
 
 @pytest.mark.parametrize("labels, classes", [
-    ([True, False], [False, True]), ([9.0, 1.0], [1, 9]), (pd.Categorical(["v", "u"]), ["u", "v"]),
+    ([True, False], [False, True]), ([9.0, 1.0], [1, 9]),
+    (pd.Series([9, 1], dtype="int64[pyarrow]"), [1, 9]), (pd.Categorical(["v", "u"]), ["u", "v"]),
 ])
 def test_parquet_classes(load_parquet, labels, classes):
     labels = pd.Series(labels).repeat(6).array
@@ -453,6 +456,22 @@ def test_parquet_classes(load_parquet, labels, classes):
 def test_bad_parquet_file(load_parquet, columns, task, message):
     with pytest.raises(InputError, match=re.escape(message)):
         load_parquet(columns, task=task)
+
+
+def test_parquet_index_is_a_column_if_it_has_a_name(tmp_path):
+    path = tmp_path / "people.parquet"
+    frame = pd.DataFrame({"y": ["a", "b"] * 6, "x": range(12), "patient": [0, 1, 2] * 4})
+    for index in (["patient"], ["patient", "y"]):
+        frame.set_index(index).to_parquet(path)
+        population = make_population(read_file(path), "y", "classification", group="patient")
+        assert "3 groups" in population.description
+        assert list(examples_of(population)[0]) == ["x"]
+
+
+def test_parquet_without_columns(tmp_path):
+    pyarrow.parquet.write_table(pa.table({}), tmp_path / "people.parquet")
+    with pytest.raises(InputError, match="no column target='y': there are none"):
+        make_population(read_file(tmp_path / "people.parquet"), "y", "regression")
 
 
 def test_parquet_with_duplicate_columns(tmp_path):
