@@ -117,7 +117,9 @@ def _duplicate_groups(study):
         return None
     if isinstance(X, np.ndarray):
         X = X.reshape(len(study), -1)
-    table = pd.DataFrame(X).assign(**{"": study.y})
+    X = pd.DataFrame(X)
+    # No column of a table or an array has this name.
+    table = pd.concat([X, pd.Series(study.y, X.index, name=-1)], axis=1)
     if not table.duplicated().any():
         return None
     return table.groupby(list(table.columns), dropna=False, sort=False).ngroup().to_numpy()

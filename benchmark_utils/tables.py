@@ -268,7 +268,7 @@ def make_population(table, target=None, task=None, decimal=".", bench_size="auto
     X = pd.DataFrame(
         {name: _feature(table, name, decimal) for name in features}
     )
-    n_duplicates = int(X.assign(**{target: y}).duplicated().sum())
+    n_duplicates = int(pd.concat([X, pd.Series(y, X.index)], axis=1).duplicated().sum())
     description = "; ".join([
         f"{table.name}: {_counted(len(X), 'example')}, {_about_features(X)}, {about_target}",
         _counted(n_duplicates, "duplicate example"), about_bench,
@@ -282,7 +282,8 @@ def _read_text(path, sep, encoding):
     if not isinstance(sep, str) or len(sep) != 1:
         raise InputError(f"{path.name}: sep={sep!r} is not a single character")
     try:
-        text = path.read_bytes().decode(encoding)
+        # Benchopt's command line turns 1252 into a number.
+        text = path.read_bytes().decode(str(encoding))
     except LookupError:
         raise InputError(f"{path.name}: encoding={encoding!r} is unknown") from None
     except UnicodeDecodeError as error:
@@ -510,7 +511,9 @@ def _typed(text, missing, decimal):
 def _is_number(text, decimal):
     mark = re.escape(decimal)
     digits = rf"(\d+({mark}\d*)?|{mark}\d+)(e[+-]?\d+)?"
-    return text.str.fullmatch(rf"[+-]?({digits}|inf|infinity)", case=False, na=False)
+    return text.str.fullmatch(
+        rf"[+-]?({digits}|inf|infinity)", flags=re.ASCII | re.IGNORECASE, na=False
+    )
 
 
 def _check_decimal(table, name, decimal):
@@ -568,8 +571,11 @@ def _rare_classes(y, classes):
     if classes is None:
         return []
     counts = np.bincount(y, minlength=len(classes))
-    return [f"class {name!r} is rare ({_counted(n, 'example')})"
-            for name, n in zip(classes, counts, strict=True) if n < RARE]
+    remarks = [f"class {name!r} is rare ({_counted(n, 'example')})"
+               for name, n in zip(classes, counts, strict=True) if n < RARE]
+    if len(remarks) > LONGEST_LIST:
+        return [f"{len(remarks):,} classes are rare (fewer than {RARE} examples each)"]
+    return remarks
 
 
 def _order(y, classes):

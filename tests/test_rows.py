@@ -207,10 +207,12 @@ class TestDuplicates:
             expected.append(sum(examples[i] in fitted for i in split.test))
         return rows["n_duplicates"].tolist(), expected
 
-    @pytest.mark.parametrize("kind", ["array", "table"])
-    def test_pair(self, solve, kind):
+    @pytest.mark.parametrize("names", [None, ["a", "b"], ["", "y"], ["self", "index"]])
+    def test_pair(self, solve, names):
         X = np.array(self.features).T
-        counts, expected = self.count(solve, pd.DataFrame(X) if kind == "table" else X, self.labels)
+        counts, expected = self.count(
+            solve, X if names is None else pd.DataFrame(X, columns=names), self.labels
+        )
         # The pair is 0 and 8: split between the parts or not.
         assert counts == expected and set(counts) == {0, 1}
 

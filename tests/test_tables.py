@@ -176,6 +176,13 @@ def test_only_the_largest_classes_are_listed(load):
     assert "7 classes of target 'y': a (4), b (2), c (2), d (1), e (1), …;" in description
 
 
+def test_many_rare_classes_are_counted(load):
+    text = "age,y\n" + "".join(f"{i},c{i % 50:02}\n" for i in range(100))
+    description = load(text).description
+    assert description.endswith("; 50 classes are rare (fewer than 10 examples each)")
+    assert description.count("c00") == 1
+
+
 def test_regression(load):
     population = load(lines("age,y", COUNT, ["1.5", "2", "-3e1"]), task="regression")
     assert population.classes is None
@@ -206,7 +213,7 @@ def test_decimal_comma(load):
 
 @pytest.mark.parametrize("encoding, written_as", [
     ("utf-8-sig", "utf-8"), ("utf-8-sig", "utf-8-sig"), ("utf-8", "utf-8-sig"),
-    ("UTF8", "utf-8-sig"), ("cp1252", "cp1252"), ("utf-16", "utf-16"),
+    ("UTF8", "utf-8-sig"), ("cp1252", "cp1252"), ("utf-16", "utf-16"), (1252, "cp1252"),
 ])
 def test_encodings_and_byte_order_mark(load, encoding, written_as):
     text = GOOD.replace("age", '"Größe"')
@@ -227,6 +234,17 @@ def test_quotes_blanks_and_line_ends(load):
 def test_column_without_values_is_numeric(load):
     X, _ = examples_of(load(lines("empty,y", ["", "NA"], ["a", "b"])))
     assert X["empty"].dtype == float and X["empty"].isna().all()
+
+
+def test_digits_of_other_scripts_are_text(load):
+    population = load(lines("age,y", ["١٢", "٣", "4"], ["a", "b"]))
+    assert "1 categorical" in population.description
+
+
+@pytest.mark.parametrize("name", ["self", "index", "0", "level_0"])
+def test_any_name_of_a_column(load, name):
+    assert load(GOOD.replace("y\n", f"{name}\n", 1), target=name).n_pool == 12
+    assert load(GOOD.replace("age", name, 1)).n_pool == 12
 
 
 def test_almost_numeric_column_is_pointed_out(load):
