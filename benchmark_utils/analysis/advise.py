@@ -46,13 +46,13 @@ def main(arguments=None):
     if Path(options.output).name != options.output:
         parser.error(f"--output={options.output} is not a plain name: results go to outputs/")
 
+    data = dict(target=options.target, task=options.task, group=options.group)
     if options.file in BUNDLED:
-        data = dict(dataset=options.file)
+        data |= dict(dataset=options.file)
     else:
-        data = dict(
-            path=str(Path(options.file).expanduser().resolve()), target=options.target,
-            task=options.task, group=options.group, sep=options.sep, decimal=options.decimal,
-            encoding=options.encoding,
+        data |= dict(
+            path=str(Path(options.file).expanduser().resolve()), sep=options.sep,
+            decimal=options.decimal, encoding=options.encoding,
         )
     try:
         output = run_benchmark(

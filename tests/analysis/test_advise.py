@@ -40,6 +40,14 @@ def test_advice(advise, tmp_path):
     assert "change_advice_dataset" in next(tmp_path.glob("*_advice.html")).read_text()
 
 
+def test_target_of_a_bundled_data_set(monkeypatch, tmp_path, capfd):
+    monkeypatch.setattr(Benchmark, "get_output_folder", lambda self: tmp_path)
+    monkeypatch.setattr(Benchmark, "get_cache_location", lambda self: tmp_path / "cache")
+    assert main(["wine", "--target", "alcohol", "--task", "regression", "-s", "ridge",
+                 "--train-size", "40", "--splits", "2"]) == 0
+    assert "regression of target 'alcohol'" in capfd.readouterr().out
+
+
 def test_wrong_column(advise):
     code, out, err = advise("--target", "grades", "-s", "ridge")
     assert code == 1
