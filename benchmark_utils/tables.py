@@ -26,7 +26,9 @@ BUNDLED = {
     "diabetes": "regression",
 }
 #: what stands for a missing number or boolean in a text file
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "?")
+MISSING = (
+    "", "?", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaN", "nan", "NaT", "NULL", "null", "None",
+)
 MIN_EXAMPLES = 10
 # A benchmarking set is set aside by itself if it is this share, and has this many examples.
 AUTO_BENCH_PERCENT = 60
@@ -518,13 +520,24 @@ def _is_number(text, decimal):
 
 def _check_decimal(table, name, decimal):
     text = table.frame[name].str.strip()
+    most = (~text.isin(MISSING)).sum() / 2
     other = "," if decimal == "." else "."
-    looks = text.str.fullmatch(rf"[+-]?\d+{re.escape(other)}\d+")
-    if looks.sum() > (~text.isin(MISSING)).sum() / 2:
+    mark, other_mark = re.escape(decimal), re.escape(other)
+    looks = text.str.fullmatch(rf"[+-]?\d+{other_mark}\d+", flags=re.ASCII)
+    if looks.sum() > most:
         raise table.error(
             f"column {name!r} holds numbers with another decimal mark than decimal={decimal!r} "
             f"({table.example(name, looks)}): pass decimal={other!r}; marks of thousands must be "
             "removed"
+        )
+    # Unlike 1,234, 1,234,567 and 1,234.5 are in no doubt.
+    looks = text.str.fullmatch(
+        rf"[+-]?\d{{1,3}}({other_mark}\d{{3}})+({other_mark}\d{{3}}|{mark}\d*)", flags=re.ASCII
+    )
+    if looks.sum() > most:
+        raise table.error(
+            f"column {name!r} holds numbers with marks of thousands "
+            f"({table.example(name, looks)}): remove them"
         )
 
 

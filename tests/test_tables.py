@@ -236,6 +236,18 @@ def test_column_without_values_is_numeric(load):
     assert X["empty"].dtype == float and X["empty"].isna().all()
 
 
+@pytest.mark.parametrize("text", ["12,345,67", "1,2,3", "1234,567.8", "1.2.3", "2020,01,01"])
+def test_text_with_commas_may_be_text(load, text):
+    population = load(f"x;y\n{text};a\n{text};b\n" + f"{text};a\n" * 9, sep=";")
+    assert "1 categorical" in population.description
+
+
+@pytest.mark.parametrize("missing", ["NA", "n/a", "NULL", "None", "<NA>", "nan", "#N/A"])
+def test_missing_numbers(load, missing):
+    X, _ = examples_of(load(lines("age,y", ["1", missing, "2.5"], ["a", "b"])))
+    np.testing.assert_array_equal(X["age"], [1, np.nan, 2.5] * 4)
+
+
 def test_digits_of_other_scripts_are_text(load):
     population = load(lines("age,y", ["١٢", "٣", "4"], ["a", "b"]))
     assert "1 categorical" in population.description
@@ -286,6 +298,10 @@ def test_target_name_may_look_like_a_number(load):
         "column 'y' holds numbers with another decimal mark than decimal='.' ('1,5' in line 2)",
     ),
     (lines("age,y", ["1.5"], ["a", "b"]), {"decimal": ","}, "pass decimal='.'"),
+    *((
+        "pay;y\n" + f"{pay};a\n{pay};b\n;b\n" * 4, {"sep": ";", "decimal": mark},
+        f"column 'pay' holds numbers with marks of thousands ({pay!r} in line 2): remove them",
+    ) for pay, mark in (("1,234.5", "."), ("-1,234,567", "."), ("12.345.678,90", ","))),
     (GOOD, {"decimal": ";"}, "decimal=';' is neither"),
     (
         GOOD.replace("3,no", "3,né"), {"written_as": "cp1252"},
