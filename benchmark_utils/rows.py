@@ -86,9 +86,9 @@ def _redundancy(outcomes, splits, n_study, task):
     """
     metrics = [PRIMARY[task], *(name for name in SECONDARY[task] if name != "r2")]
     columns = ["redundancy", *(f"{name}_redundancy" for name in metrics[1:]), "redundancy_product"]
-    running = Redundancy(
-        len(splits), n_study, len(splits[0].test) / n_study, n_losses=len(metrics) + 1
-    )
+    running = Redundancy(len(splits), n_study, test_fraction=1.0, n_losses=len(metrics) + 1)
+    # With groups, and in a bootstrap, test sets differ in size.
+    n_tested = np.cumsum([len(split.test) for split in splits])
     missing = dict.fromkeys(columns, np.nan)
     after = {None: missing, -1: missing}
     for outcome in outcomes:
@@ -102,7 +102,8 @@ def _redundancy(outcomes, splits, n_study, task):
             running.add(splits[k].test, [
                 *scores, np.full(n_test, np.nan) if predictions is None else predictions,
             ])
-        values = [*running.omega[:-1], running.product(-1, 0)]
+        test_fraction = n_tested[k] / (k + 1) / n_study
+        values = [*(test_fraction * running.omega[:-1]), running.product(-1, 0)]
         after[k] = dict(zip(columns, values, strict=True))
     return after
 

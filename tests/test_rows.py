@@ -106,6 +106,16 @@ class TestRedundancy:
         assert np.isfinite(expected[-1]).all() and "r2_redundancy" not in rows
         np.testing.assert_allclose(rows[names], expected, rtol=1e-4)
 
+    def test_of_groups_of_unequal_size(self, solve):
+        # One group holds half of the examples. The predictor is always the same, so ρ_e = 1.
+        X = np.random.default_rng(0).normal(size=(80, 2))
+        population = PoolPopulation(X, X[:, 1], "regression", 0, "grouped",
+                                    groups=np.maximum(np.arange(80) - 40, 0))
+        rows = solve(population, First.get_instance(), train_size="max", n_splits=30)
+        assert rows["n_test"].nunique() > 1
+        expected = rows["n_test"].expanding().mean() / 80
+        np.testing.assert_allclose(rows["redundancy"][1:], expected[1:], rtol=1e-5)
+
     @pytest.mark.parametrize("n_classes", [2, 3])
     def test_of_classes(self, solve, component, n_classes):
         rng = np.random.default_rng(0)

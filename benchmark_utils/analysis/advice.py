@@ -55,11 +55,11 @@ def advice_table(results, dataset, setting):
         if ok.empty:
             continue
         first = part.iloc[0]
-        K, fraction = part.groupby("seed").size().min(), first["n_test"] / first["n_study"]
+        K, n_test = part.groupby("seed").size().min(), part["n_test"].mean()
+        fraction, test_to_train = n_test / first["n_study"], n_test / part["n_train"].mean()
         tests = [
-            corrected_resampled_ttest(
-                scores, np.zeros(len(scores)), first["n_test"] / first["n_train"]
-            ) for scores in score_matrix(part, "score_test")
+            corrected_resampled_ttest(scores, np.zeros(len(scores)), test_to_train)
+            for scores in score_matrix(part, "score_test")
         ]
         low, high = (np.nanmedian([getattr(test, end) for test in tests]) if K > 1 else math.nan
                      for end in ("low", "high"))

@@ -36,7 +36,7 @@ def redundancy_table(results, dataset, setting):
     table_rows = []
     for learner, part in by_learner(rows):
         first, K = part.iloc[0], part.groupby("seed").size().min()
-        fraction = first["n_test"] / first["n_study"]
+        fraction = part["n_test"].mean() / first["n_study"]
         ok = part[part["status"] == "ok"].sort_values("split").groupby("seed")
         for metric, column in columns.items():
             if part[column].isna().all():

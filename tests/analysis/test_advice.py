@@ -68,6 +68,16 @@ class TestTable:
         assert ridge["go on"] == "to 18 splits"
         assert table.loc["svm", "Ĝ_20"] == pytest.approx(20)
 
+    def test_of_unequal_splits(self):
+        # As with groups: 20 tested beside 80 on average, whatever comes first.
+        sizes = [10, 10, 10, 50]
+        equal = advice_table(results(self.SCORES, self.OMEGAS, procedure="repeated_kfold"), *AT)
+        for n_test in (sizes, sizes[::-1]):
+            frame = results(self.SCORES, self.OMEGAS, procedure="repeated_kfold")
+            frame["objective_n_test"] = n_test * 2
+            frame["objective_n_train"] = 100 - frame["objective_n_test"]
+            pd.testing.assert_frame_equal(advice_table(frame, *AT), equal)
+
     def test_enough_is_enough(self):
         scores = {"ridge": [0.8, 0.9] * 10}
         table = advice_table(results(scores, {"ridge": [0.2] * 20}), *AT)
