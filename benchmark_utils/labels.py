@@ -34,7 +34,8 @@ def read_labels(dataset, column, classes=None):
     classes = own or classes
     # The other columns of the same rows are left alone.
     labels = dataset.select_columns([column]).with_format("arrow")[:].column(0).combine_chunks()
-    if classes is not None and pa.types.is_string(labels.type):
+    is_text = pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type)
+    if classes is not None and is_text:
         labels = _codes(labels, column, classes)
     if not (pa.types.is_integer(labels.type) or pa.types.is_boolean(labels.type)):
         raise InputError(f"column {column!r} holds {labels.type}, no class labels: integers, "

@@ -29,8 +29,10 @@ def test_codes_and_classes(values, feature, classes, expected):
     assert found == expected
 
 
-def test_names_of_classes():
-    y, classes = read_labels(labelled(["yes", "no", "yes"]), "label", ["no", "yes"])
+@pytest.mark.parametrize("kind", ["string", "large_string"])
+def test_names_of_classes(kind):
+    names = labelled(["yes", "no", "yes"], datasets.Value(kind))
+    y, classes = read_labels(names, "label", ["no", "yes"])
     assert y.tolist() == [1, 0, 1] and classes == ["no", "yes"]
 
 
