@@ -45,6 +45,7 @@ OBJECT_TYPES = {
 # Examples of a class below which it is called rare, and standard deviations by which more
 # neighbours resemble each other than in random order for the rows to be called ordered.
 RARE, ORDERED = 10, 5
+MIN_FEWER = 5  # changes of class that random order would have more
 
 
 @dataclass(frozen=True)
@@ -597,12 +598,14 @@ def _order(y, classes):
         centred = y - y.mean()
         z = (centred[1:] * centred[:-1]).sum() / (centred**2).sum() * np.sqrt(len(y))
     else:
-        # Neighbours in random order share their class with probability Σ p².
-        expected = ((np.bincount(y) / len(y)) ** 2).sum()
-        n_equal = (y[1:] == y[:-1]).sum()
-        z = (n_equal - (len(y) - 1) * expected) / np.sqrt(
-            (len(y) - 1) * expected * (1 - expected)
-        )
+        # Mean and variance of the number of unequal neighbours over all orders of these labels:
+        # the runs test of Wald and Wolfowitz for any number of classes.
+        n, counts = len(y), np.bincount(y).astype(float)
+        squares, cubes = (counts**2).sum(), (counts**3).sum()
+        variance = (squares * (squares + n * (n + 1)) - 2 * n * cubes - n**3) / (n**2 * (n - 1))
+        n_fewer = n - squares / n - (y[1:] != y[:-1]).sum()
+        # Of a class with three members, two are side by side too often for the normal law.
+        z = n_fewer / np.sqrt(variance) if variance and n_fewer >= MIN_FEWER else 0.0
     if z < ORDERED:
         return []
     return ["neighbouring rows have similar targets: if that comes from groups (patients, sites) "

@@ -125,6 +125,23 @@ def test_rows_in_order_are_noticed(load, kind):
         assert ("neighbouring rows have similar targets" in said) == is_ordered
 
 
+@pytest.mark.parametrize("counts", [(40, 10), (190, 10), (25, 25), (20, 20, 20), (300, 20, 5)])
+def test_sorted_classes_are_noticed_however_rare(counts):
+    y, rng = np.repeat(np.arange(len(counts)), counts), np.random.default_rng(0)
+
+    def is_noticed(y):
+        table = Table("sorted", pd.DataFrame({"x": rng.standard_normal(len(y)), "y": y}))
+        return "neighbouring" in make_population(table, "y", "classification").description
+
+    assert is_noticed(y) and not any(is_noticed(rng.permutation(y)) for _ in range(20))
+
+
+def test_neighbours_of_a_tiny_class_are_chance():
+    frame = pd.DataFrame({"x": np.arange(200.0), "y": ["a"] * 200})
+    frame.loc[[50, 51, 120], "y"] = "b"
+    assert "neighb" not in make_population(Table("t", frame), "y", "classification").description
+
+
 def test_description_of_every_kind_of_column(load):
     population = load(
         "age,colour,member,y\n"
