@@ -6,9 +6,11 @@ from benchopt import BaseObjective
 
 from benchmark_utils.errors import InputError
 from benchmark_utils.fingerprint import code_fingerprint
+from benchmark_utils.population import stratified_order
 from benchmark_utils.redundancy import Stopping
 from benchmark_utils.rows import make_rows
 from benchmark_utils.scoring import MAX_OUTER_CHUNKS, Score
+from benchmark_utils.seeds import Role, generator
 from benchmark_utils.splits import make_splits, split_sizes
 
 
@@ -73,6 +75,11 @@ class Objective(BaseObjective):
         sets = population.draw(seed, repetition, sizes.study, n_outer)
         stratified = self.stratify and population.task == "classification"
         stratify_by = sets.study.y if stratified else None
+        stratified_tests = stratified and self.procedure != "bootstrap"
+        if stratified_tests and sets.outer is not None:
+            # Its chunks stand for larger test sets, which hold each class in proportion as well.
+            order = stratified_order(sets.outer.y, generator(seed, Role.OUTER))
+            sets = replace(sets, outer=sets.outer[order])
         problem, splits = None, []
         try:
             splits = make_splits(
@@ -83,8 +90,11 @@ class Objective(BaseObjective):
         except InputError as error:
             problem = str(error)
         n_classes = None if population.classes is None else len(population.classes)
-        # Stands for the three sets: what they are drawn from, by which seed, and their sizes.
-        data_key = joblib.hash((self._dataset, seed, repetition, sizes.study, n_outer))
+        # Stands for the three sets: what they are drawn from, by which seed, their sizes and order.
+        data_key = joblib.hash((
+            self._dataset, self._file_hash, seed, repetition, sizes.study, n_outer,
+            stratified_tests,
+        ))
         return dict(
             study=sets.study, splits=splits, stratify_by=stratify_by,
             task=population.task, n_classes=n_classes, has_bench=population.n_bench > 0,

@@ -177,11 +177,11 @@ class PoolPopulation(Population):
         index = rng.permutation(index)
         if self.task != "classification":
             return index
-        return index[_stratified_order(self._examples.y[index], rng)]
+        return index[stratified_order(self._examples.y[index], rng)]
 
 
-def _stratified_order(labels, rng):
-    """An order in which every prefix holds each class in proportion, up to rounding.
+def stratified_order(labels, rng):
+    """An order in which every run of examples holds each class in proportion, up to rounding.
 
     Each class is spread evenly from a random start, so that a rare one is as
     likely to be in a small prefix as its share says.

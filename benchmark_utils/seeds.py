@@ -16,6 +16,7 @@ class Role(IntEnum):
     SEARCH = 3      # key: index of the configuration
     SAMPLER = 4     # key: index of the split, for adaptive searches
     INNER = 5       # key: index of the split whose training part is cross-validated
+    OUTER = 6       # in which order the outer set is cut into chunks
 
 
 def generator(seed, role, *key):

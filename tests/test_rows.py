@@ -88,6 +88,28 @@ class TestDelta:
         expected = -squares.reshape(15, 10).mean(axis=1) - rows["score_bench"][0]
         assert rows["outer_deltas"][0] == pytest.approx(expected)
 
+    @pytest.mark.parametrize("parameters, is_proportional", [
+        (dict(), True), (dict(procedure="repeated_kfold"), True),
+        (dict(stratify=False), False), (dict(procedure="bootstrap"), False),
+    ], ids=str)
+    @pytest.mark.parametrize("kind", ["pool", "generated"])
+    def test_outer_chunks_are_as_stratified_as_test_sets(
+        self, solve, kind, parameters, is_proportional
+    ):
+        # Always class 0: the accuracy is its share, 0.7 in all and in each set of 10.
+        y = np.repeat([0, 1], [840, 360])
+        population = pool(np.zeros((1200, 1)), y, n_bench=200) if kind == "pool" else (
+            GeneratedPopulation(
+                lambda rng, n: (np.zeros((n, 1)), rng.permutation(y)),
+                "classification", 1000, 200, "made up", [0, 1],
+            )
+        )
+        rows = solve(population, First.get_instance(), **SIZES | parameters)
+        outer = np.ravel(rows["outer_deltas"][0])
+        assert len(outer) > 50
+        # Shares of a random set of 10 have a standard deviation of 0.145.
+        assert (outer.std() < 0.05) == is_proportional
+
 
 class TestRedundancy:
     def test_from_the_losses_of_the_study_examples(self, solve):
