@@ -227,7 +227,13 @@ def _cut(index, n_second, n, labels, classes, groups, seed, *key):
     random_state = integer_seed(seed, Role.SPLITS, *key)
     if groups is not None:
         splitter = GroupShuffleSplit(1, test_size=n_second / n, random_state=random_state)
-        first, second = next(splitter.split(index, groups=groups[index]))
+        try:
+            first, second = next(splitter.split(index, groups=groups[index]))
+        except ValueError as error:
+            raise InputError(
+                f"a cut of {n_second} in {n} examples, rounded up to whole groups, takes all "
+                f"{len(np.unique(groups[index]))} group(s) there are: lower test_size or val_size"
+            ) from error
         return index[first], index[second]
     labels = None if labels is None else labels[index]
     splitter = (ShuffleSplit if labels is None else StratifiedShuffleSplit)(

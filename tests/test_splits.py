@@ -354,3 +354,17 @@ class TestGroups:
     def test_what_cannot_be(self, procedure, groups, message):
         with pytest.raises(InputError, match=message):
             make_splits(procedure, Sizes(60, 48, 0, 12), 3, 0, groups=groups)
+
+    @pytest.mark.parametrize("procedure", ["mccv", "holdout", "fixed_split", "repeated_kfold"])
+    @pytest.mark.parametrize("n_groups", [2, 3, 4, 5])
+    def test_few_groups_give_splits_or_a_reason(self, procedure, n_groups):
+        for test in range(6, 55, 6):
+            for val in range(0, 60 - test, 6):
+                sizes = Sizes(60, 60 - test - val, val, test)
+                try:
+                    splits = make_splits(procedure, sizes, 5, 0, groups=np.arange(60) % n_groups)
+                except InputError:
+                    continue
+                for split in splits:
+                    assert split.train.size and split.test.size
+                    assert bool(split.val.size) == bool(val)
