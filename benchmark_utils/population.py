@@ -33,8 +33,8 @@ class Examples:
 
     @cached_property
     def variance(self):
-        """Variance of y, which R² divides by."""
-        return self.y.var()
+        """Variance of y, which R² divides by; 0 if all are equal, whatever their mean rounds to."""
+        return self.y.var() if np.ptp(self.y) else 0.0
 
     def __getitem__(self, index):
         X = self.X.iloc[index] if hasattr(self.X, "iloc") else self.X[index]
