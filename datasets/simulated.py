@@ -35,6 +35,9 @@ class Dataset(PopulationDataset):
         families = ("linear", "interactions", "nonlinear", "classification")
         if self.family not in families:
             raise InputError(f"family={self.family!r} is none of {', '.join(families)}")
+        for name in ("n_features", "n_samples", "n_bench"):
+            if not isinstance(getattr(self, name), int):
+                raise InputError(f"{name}={getattr(self, name)!r} is not an integer")
         if self.noise < 0:
             raise InputError(f"noise={self.noise} is negative")
         if self.n_features < 1:

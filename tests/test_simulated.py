@@ -144,6 +144,10 @@ class TestProblems:
     def test_unknown_family(self, problem):
         assert "family='quadratic' is none of linear, interactions" in problem(family="quadratic")
 
+    @pytest.mark.parametrize("name", ["n_features", "n_samples", "n_bench"])
+    def test_number_that_is_no_integer(self, problem, name):
+        assert f"{name}=1000.0 is not an integer" in problem(**{name: 1e3})
+
     @pytest.mark.parametrize("n_bench", [100, 150, -1])
     def test_sizes(self, problem, n_bench):
         said = problem(n_samples=100, n_bench=n_bench)
