@@ -58,6 +58,7 @@ class Objective(BaseObjective):
 
     def set_data(self, population, problem):
         self.population = population
+        self._data_hash = joblib.hash(self._dataset)
         self.sizes = self._sizes(population)
 
     def get_objective(self):
@@ -92,7 +93,7 @@ class Objective(BaseObjective):
         n_classes = None if population.classes is None else len(population.classes)
         # Stands for the three sets: what they are drawn from, by which seed, their sizes and order.
         data_key = joblib.hash((
-            self._dataset, self._file_hash, seed, repetition, sizes.study, n_outer,
+            self._data_hash, self._file_hash, seed, repetition, sizes.study, n_outer,
             stratified_tests,
         ))
         return dict(
@@ -151,9 +152,12 @@ class Objective(BaseObjective):
             self.procedure,
         )
 
-    # What the cache key holds besides parameters and this file.
+    # What the cache key holds besides parameters and this file. Benchopt keeps what a solver gave
+    # for an objective under a key that names the data set, but doesn't tell its content.
+    _data_hash = None
+
     def _get_state(self):
-        return {"benchmark_utils": code_fingerprint()}
+        return {"benchmark_utils": code_fingerprint(), "data": self._data_hash}
 
     def __setstate__(self, state):
-        pass
+        self._data_hash = state["data"]

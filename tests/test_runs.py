@@ -199,6 +199,40 @@ class TestCache:
         edit("benchmark_utils/scoring.py", name, f"{name}2 * ")
         doubled, cached = run_again()
         assert not cached and doubled == pytest.approx([2 * score for score in scores])
+        # Each of these takes part in a fit: neither the rows nor the fits are those of before.
+        for name, old, new in (
+            ("solvers/ridge.py", "Ridge(alpha=alpha)", "Ridge(alpha=1000 * alpha)"),
+            ("datasets/simulated.py", "signal = X @ beta", "signal = 3 * (X @ beta)"),
+            ("objective.py", "population.draw(seed,", "population.draw(seed + 1,"),
+        ):
+            before = doubled
+            edit(name, old, new)
+            doubled, cached = run_again()
+            assert not cached and not set(doubled) & set(before), name
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_data_edited_in_place(self, run, tmp_path, jobs):
+        path = tmp_path / "data.csv"
+        table = pd.DataFrame({"x": np.arange(60.0) % 7, "y": np.arange(60.0) % 11})
+
+        def run_again(factor):
+            table.assign(y=factor * table["y"]).to_csv(path, index=False)
+            results, printed = run(
+                "-d", f"tabular[path='{path}',target=y,task=regression]", "-s", "k_neighbors",
+                *settings(n_splits=2), "-r", 2, "-j", jobs,
+            )
+            [line] = lines_with(printed, "]: done")
+            results = results.sort_values(["idx_rep", "objective_split"])
+            return results["objective_score_test"].to_numpy(), "cached" in line
+
+        scores, cached = run_again(1)
+        assert not cached
+        edited, cached = run_again(10)
+        assert not cached
+        np.testing.assert_allclose(edited, 100 * scores)
+        again, cached = run_again(1)
+        assert cached
+        np.testing.assert_array_equal(again, scores)
 
 
 CONTRIBUTED = '''
