@@ -323,6 +323,12 @@ class TestNested:
         rest = set(splits[0].train) | set(splits[0].val)
         for train, _, test in map(positions, fits.jobs(2)):
             assert train and test and not train & test and train | test <= rest
+        # One that was drawn twice is trained on twice, as in the outer fit.
+        times = np.bincount(np.concatenate([splits[0].train, splits[0].val]), minlength=30)
+        for job in fits.jobs(2):
+            trained = np.bincount(job.split.train, minlength=30)
+            np.testing.assert_array_equal(trained[trained > 0], times[trained > 0])
+            assert trained.max() > 1
 
     @pytest.mark.parametrize("stratify_by", [None, np.arange(12) % 2])
     def test_inner_folds_keep_groups_together(self, stratify_by):
