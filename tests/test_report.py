@@ -46,6 +46,16 @@ class TestTerminal:
         first_row = next(line for line in out.splitlines() if line.strip().startswith("ridge "))
         assert f"{mean:.4g}" in first_row.split()
 
+    def test_rows_that_are_there_twice_count_once(self, result_file, capsys):
+        # Benchopt runs a solver twice that was named twice, by default and by its parameters.
+        results = read_results(result_file)
+        twice = pd.concat([results, results], ignore_index=True)
+        said = []
+        for frame in (results, twice):
+            report.print_tables(frame, [*report.TABLES, *report.OVERALL])
+            said.append(capsys.readouterr().out)
+        assert said[0] == said[1]
+
     def test_failures_are_said(self, printed, result_file, tmp_path):
         results = read_results(result_file)
         failed = (results["objective_split"] == 1) & results["solver_name"].str.startswith("ridge")

@@ -14,6 +14,9 @@ NAMES = {
     "dataset": "dataset_name", "setting": "objective_name", "learner": "solver_name",
     "algorithm": "solver_name",
 }
+#: what tells the rows of a result file apart
+KEY = ["dataset_name", "objective_name", "solver_name", "base_seed", "idx_rep", "objective_split",
+       "objective_budget"]
 #: parameters that a label leaves out
 IGNORED = {
     "algorithm": {"p_solver_tuning", "p_solver_n_configs"},
@@ -55,8 +58,9 @@ def tidy(results):
         `setting`, `learner` and `algorithm` (categories, in the order of the
         results; an algorithm is a learner whatever its tuning rule and budget),
         the solver's `tuning`, `search` and `n_configs`, the objective's `procedure`,
-        and `seed`.
+        and `seed`. Rows that are there twice, as of one solver named twice, count once.
     """
+    results = results.drop_duplicates([name for name in KEY if name in results], keep="last")
     rows = pd.DataFrame({
         name.removeprefix("objective_"): results[name]
         for name in results.columns

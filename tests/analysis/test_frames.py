@@ -156,6 +156,14 @@ class TestTidy:
         counts = rows.groupby(["dataset", "setting", "learner"], observed=True).size()
         assert counts.unique().tolist() == [12, 20]
 
+    def test_the_last_of_rows_that_are_there_twice(self):
+        results = results_of([("b", {}), ("a", {})])
+        again = results.iloc[[2, 3]].assign(objective_score_test=-2.0)
+        rows = tidy(pd.concat([results, again], ignore_index=True))
+        assert rows[["learner", "seed", "score_test"]].values.tolist() == [
+            ["b", 0, -1], ["b", 1, -1], ["a", 0, -2], ["a", 1, -2]
+        ]
+
     def test_results_are_left_alone(self, result_file):
         results = read_results(result_file)
         before = results.copy()
