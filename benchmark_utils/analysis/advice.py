@@ -96,9 +96,10 @@ def advice_notes(results, dataset, setting):
         if math.isnan(pair.p):
             said.append(f"{a} and {b} have equal scores, or one split only: no test.")
             continue
-        difference, low, high = pair.mean_difference, pair.low, pair.high
+        difference, mean = pair.typical_difference, pair.mean_difference
+        low, high = pair.low, pair.high
         if difference < 0:
-            a, b, difference, low, high = b, a, -difference, -high, -low
+            a, b, difference, low, high, mean = b, a, -difference, -high, -low, -mean
         wins = max(pair.outperforms.value, 1 - pair.outperforms.value)
         text = f"by {difference:.3g} [{low:.3g}, {high:.3g}]"
         if pair.p < 0.05:
@@ -109,7 +110,10 @@ def advice_notes(results, dataset, setting):
         else:
             text = (f"{a} leads {b} {text}, which is not resolved: it would take about "
                     f"{math.ceil(pair.splits_needed)} splits")
-        if pair.opposed:
+        if mean < 0 < difference:
+            text += (f"; but over all seeds {b} has the higher mean, by {-mean:.3g}, as {a} fails "
+                     "badly on a few")
+        elif pair.opposed:
             text += (f"; but {b} wins {wins:.0%} of the splits, so {a}'s lead rests on a few in "
                      f"which {b} fails badly")
         said.append(text + ".")

@@ -52,6 +52,7 @@ class Comparison:
     n_splits: int                # splits of all seeds that have a score of both
     n_failed: int                # the others
     mean_difference: float       # mean over seeds of the mean over splits of a − b
+    typical_difference: float    # median over seeds of the mean over splits
     low: float                   # medians over seeds of the corrected resampled t-test's
     high: float
     p: float
@@ -182,7 +183,7 @@ def compare(test_a, test_b, test_to_train, bench_a=None, bench_b=None, *, rng,
                           for seed in zip(test_a, test_b, strict=True)])
     needed = [splits_to_resolve(*of_seed, test_to_train)
               for of_seed in zip(tests["mean_difference"], tests["sd_difference"], strict=True)]
-    typical = tests[["low", "high", "p"]].assign(needed=needed).median()     # without NaN
+    typical = tests[["mean_difference", "low", "high", "p"]].assign(needed=needed).median()
     mean = tests["mean_difference"].mean()
     outperforms = probability_of_outperforming(test_a, test_b, rng=rng, n_resamples=n_resamples)
     rounding = 1e-12 * np.nansum(np.abs(test_a - test_b))
@@ -197,8 +198,8 @@ def compare(test_a, test_b, test_to_train, bench_a=None, bench_b=None, *, rng,
                            map(_mean_over_splits, (test_a, test_b))))
     return Comparison(
         n_splits=tests["n_splits"].sum(), n_failed=tests["n_failed"].sum(), mean_difference=mean,
-        low=typical["low"], high=typical["high"], p=typical["p"],
-        splits_needed=typical["needed"], outperforms=outperforms,
+        typical_difference=typical["mean_difference"], low=typical["low"], high=typical["high"],
+        p=typical["p"], splits_needed=typical["needed"], outperforms=outperforms,
         opposed=bool(abs(mean) > rounding and abs(outperforms.value - 0.5) > 1e-12
                      and (mean > 0) != (outperforms.value > 0.5)),
         benchmark=benchmark, one_split=one_split, all_splits=all_splits,
@@ -270,7 +271,7 @@ def comparison_notes(results, dataset, setting):
     n_seeds, K = rows["seed"].nunique(), rows["split"].max() + 1
     said = ["One split per seed: the corrected resampled t-test needs two or more" if K < 2
             else f"Interval, p and splits needed: corrected resampled t-test of {K} splits"
-            + (f", median of {n_seeds} seeds" if n_seeds > 1 else "")]
+            + (f", median of {n_seeds} seeds; a − b: their mean" if n_seeds > 1 else "")]
     if n_seeds == 1:
         said.append("One seed only: the interval of P(a wins) is over splits, which overlap, so it "
                     "is too narrow")

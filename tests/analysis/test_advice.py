@@ -1,4 +1,5 @@
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -128,6 +129,20 @@ class TestNotes:
         assert "steady leads brittle" in said
         assert "but brittle wins 83% of the splits, so steady's lead rests on a few in which " \
             "brittle fails badly" in said
+
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_a_seed_that_turns_the_mean(self, order):
+        # Four seeds of five say that brittle is better by .1, each significantly.
+        steady, better = [0.80, 0.81, 0.80, 0.82], [0.90, 0.91, 0.90, 0.92]
+        failed = [0.10, 0.11, 0.10, 0.12]
+        scores = {"steady": [steady] * 5, "brittle": [failed, *[better] * 4]}
+        scores["brittle"] = [[x + 0.01 * (k == s) for k, x in enumerate(of)]
+                             for s, of in enumerate(scores["brittle"])]
+        (said,) = advice_notes(results(dict(list(scores.items())[::order])), *AT)
+        found = re.match(r"brittle is better than steady by ([\d.]+) \[(.*), (.*)\], p = ", said)
+        difference, low, high = map(float, found.groups())
+        assert 0 < low <= difference <= high
+        assert "over all seeds steady has the higher mean, by 0.0" in said
 
     def test_equal_scores(self):
         (said,) = advice_notes(results({"a": [0.8, 0.9], "b": [0.8, 0.9]}), *AT)
