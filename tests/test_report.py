@@ -68,6 +68,32 @@ class TestTerminal:
         assert "ridge: 4 of 12 splits failed or diverged" in out and "ValueError: singular" in out
         assert "8/12" in out
 
+    def test_seeds_that_a_learner_lacks_are_said(self, printed, result_file, tmp_path):
+        results = read_results(result_file)
+        lacking = results["solver_name"].str.startswith("ridge") & (results["idx_rep"] > 0)
+        _, out, _ = printed(save_results(results[~lacking], tmp_path / "fewer.parquet"))
+        assert out.count("ridge has a result for 1 of 4 seeds only") == len(HEADINGS)
+        assert "of 4 seeds only" not in printed(result_file)[1]
+
+    def test_without_an_outer_set_it_says_why_no_gain(self, printed, result_file, tmp_path):
+        results = read_results(result_file).assign(objective_outer_deltas=None)
+        _, out, _ = printed(save_results(results, tmp_path / "no_outer.parquet"))
+        assert out.count("too few examples for an outer set") == len(HEADINGS)
+        assert "outer set" not in printed(result_file)[1]
+
+    def test_an_interval_that_ends_with_the_outer_set_ends_at_least_there(
+            self, printed, result_file, tmp_path):
+        # One outer chunk beside the test set: no gain above 2 can be told from 2.
+        results = read_results(result_file)
+        results["objective_outer_deltas"] = [
+            None if deltas is None else deltas[:1] for deltas in results["objective_outer_deltas"]
+        ]
+        save_results(results, tmp_path / "short.parquet")
+        printed(tmp_path / "short.parquet", "--csv", tmp_path / "table.csv")
+        ends = pd.read_csv(tmp_path / "table.csv")["95 %"].str.split("–", expand=True).stack()
+        assert (ends == "≥2.0").any() and not (ends == "2.0").any()
+        assert ends.str.removeprefix("≥").astype(float).between(1, 2).all()
+
     def test_everything_failed(self, printed, result_file, tmp_path):
         results = read_results(result_file)
         results = results[results["solver_name"].str.startswith("ridge")].copy()

@@ -127,11 +127,11 @@ def table(results, dataset, setting):
     Returns
     -------
     DataFrame
-        G_K with its 95 % bootstrap interval over seeds, missing without benchmarking
-        set or with one seed, and without benchmarking set a guess, see `proxy_gain`;
-        mean scores, higher is better; standard deviations over seeds of the test score
-        of one split and of the mean of K; ρ_δ; ω after K splits; successful splits of
-        all seeds; time of one fit.
+        G_K with its 95 % bootstrap interval over seeds, with ≥ where the outer set ends,
+        missing without benchmarking or outer set or with one seed, and without benchmarking
+        set a guess, see `proxy_gain`; mean scores, higher is better; standard deviations
+        over seeds of the test score of one split and of the mean of K; ρ_δ; ω after K
+        splits; successful splits of all seeds; time of one fit.
     """
     rows = final_rows(results, dataset, setting)
     if rows.empty:
@@ -145,7 +145,7 @@ def table(results, dataset, setting):
             "learner": learner,
             f"G_{K}": "" if gain is None else ("≥" if gain.at_least[-1] else "")
             + f"{gain.gain[-1]:.2f}",
-            "95 %": "" if gain is None else f"{gain.low[-1]:.1f}–{gain.high[-1]:.1f}",
+            "95 %": "" if gain is None else _gain_interval(gain),
             **({f"proxy G_{K}": proxy_gain(summary.raw, K)} if is_guessed else {}),
             "test": summary.score_test,
             "bench": summary.score_bench,
@@ -185,6 +185,7 @@ def notes(results, dataset, setting):
     if all(s.n_ok == 0 for s in summaries.values()):
         message = next(iter(summaries.values())).message
         return [*said, f"Every split of every learner failed; the first said: {message}"]
+    n_seeds_of = rows.groupby("learner", observed=True)["seed"].nunique()
     for learner, s in summaries.items():
         if s.n_ok < s.n_rows:
             said.append(
@@ -193,6 +194,9 @@ def notes(results, dataset, setting):
             )
         elif s.message:
             said.append(f"{learner} warned: {s.message}")
+        if n_seeds_of[learner] < n_seeds:
+            said.append(f"{learner} has a result for {n_seeds_of[learner]} of {n_seeds} seeds "
+                        "only: its figures are theirs.")
         if s.stopped:
             said.append(f"{learner}: {s.stopped}. Its G is that of the splits all seeds made.")
     capped = rows[(rows["search"] == "grid") & (rows["budget"] < rows["n_configs"])
@@ -210,6 +214,9 @@ def notes(results, dataset, setting):
     elif n_seeds < FEW_SEEDS:
         said.append(f"{n_seeds} seeds: intervals over seeds are wide, and still cover less than "
                     "they claim. 100 are enough.")
+    if n_seeds > 1 and first["n_bench"] and rows["outer_deltas"].isna().all():
+        said.append("There are too few examples for an outer set, so the gain is missing: lower "
+                    "train_size.")
     if n_seeds > 1 and first["pool_share"] > MAX_STUDY_SHARE:
         said.append(
             f"Each study set holds {first['pool_share']:.0%} of the examples there are to draw "
@@ -222,6 +229,11 @@ def notes(results, dataset, setting):
             f"Up to {duplicates} test examples of a split are exact copies of training examples."
         )
     return said
+
+
+def _gain_interval(gain):
+    return "–".join(("≥" if end >= gain.n_chunks else "") + f"{end:.1f}"
+                    for end in (gain.low[-1], gain.high[-1]))
 
 
 def _count(n, what):
