@@ -111,16 +111,17 @@ def predicted_gain(redundancy, n_splits, test_fraction, procedure="mccv"):
 
     Monte-Carlo cross-validation: K / (1 + (K − 1)·ω). Repeated K-fold
     cross-validation, whose test sets within a repeat are disjoint:
-    1 / ((1 − f)·t + f/K) with t the test fraction and f = 1 − ω/t. Both are K
-    where errors of different splits are uncorrelated, and tend to
-    n_study / n_test where they are equal.
+    1 / ((1 − f)·t + f/K) with t the test fraction and f = 1 − ω/t, and K within
+    the first repeat. Both are K where errors of different splits are uncorrelated,
+    and tend to n_study / n_test where they are equal. Of one partition repeated,
+    whose test sets are the same: K / (1 + (K − 1)·ω/t).
 
     Parameters
     ----------
     redundancy : float or array, ω; negative ones count as zero
     n_splits : int or array, K
     test_fraction : float, t = n_test / n_study
-    procedure : "repeated_kfold", or any other for random splits
+    procedure : "repeated_kfold", "fixed_split", or any other for random splits
 
     Returns
     -------
@@ -129,8 +130,10 @@ def predicted_gain(redundancy, n_splits, test_fraction, procedure="mccv"):
     omega, K = np.maximum(redundancy, 0), np.asarray(n_splits, float)
     if procedure == "repeated_kfold":
         f = 1 - omega / test_fraction
-        gain = 1 / ((1 - f) * test_fraction + f / K)
+        gain = np.minimum(1 / ((1 - f) * test_fraction + f / K), K)
     else:
+        if procedure == "fixed_split":
+            omega = omega / test_fraction
         gain = K / (1 + (K - 1) * omega)
     return gain[()]
 

@@ -230,7 +230,7 @@ class TestPredictedGain:
         assert predicted_gain(-0.1, 20, 0.25, procedure) == pytest.approx(20)
         # Equal errors: every study example in the test set, n_study / n_test, in the end.
         assert predicted_gain(0.25, 10**9, 0.25, procedure) == pytest.approx(4)
-        assert predicted_gain(0.1, 1, 0.25, procedure) == pytest.approx(1) or procedure != "mccv"
+        assert predicted_gain(0.1, 1, 0.25, procedure) == pytest.approx(1)
         assert np.isnan(predicted_gain(np.nan, 20, 0.25, procedure))
 
     def test_grows_with_splits_and_falls_with_redundancy(self):
@@ -239,6 +239,16 @@ class TestPredictedGain:
             assert (np.diff(by_splits) > 0).all()
             by_omega = predicted_gain(np.linspace(0, 0.2, 30), 20, 0.2, procedure)
             assert (np.diff(by_omega) < 0).all()
+
+    def test_disjoint_folds_of_one_repeat_are_worth_as_many(self):
+        for omega in (0.01, 0.04):
+            assert predicted_gain(omega, np.arange(1, 26), 0.04, "repeated_kfold") == pytest.approx(
+                np.arange(1, 26))
+
+    def test_one_partition_repeated(self):
+        # Equal errors on equal test sets: nothing is gained. Half correlated: 1 / (½ + ½/K).
+        assert predicted_gain(0.2, np.array([1, 20]), 0.2, "fixed_split") == pytest.approx([1, 1])
+        assert predicted_gain(0.1, 20, 0.2, "fixed_split") == pytest.approx(1 / 0.525)
 
     def test_is_the_variance_ratio_of_equally_correlated_errors(self):
         """Mean of K splits whose errors on any example have covariance ρ, n_test of n_study."""
