@@ -8,7 +8,11 @@ import math
 import numpy as np
 import pandas as pd
 
-from benchmark_utils.analysis.comparison import comparisons, corrected_resampled_ttest
+from benchmark_utils.analysis.comparison import (
+    comparisons,
+    corrected_resampled_ttest,
+    test_to_train_ratio,
+)
 from benchmark_utils.analysis.frames import by_learner, score_matrix
 from benchmark_utils.analysis.summary import final_rows
 from benchmark_utils.redundancy import predicted_gain
@@ -55,13 +59,13 @@ def advice_table(results, dataset, setting):
         if ok.empty:
             continue
         first = part.iloc[0]
-        K, n_test = part.groupby("seed").size().min(), part["n_test"].mean()
-        fraction, test_to_train = n_test / first["n_study"], n_test / part["n_train"].mean()
+        K = part.groupby("seed").size().min()
+        fraction = part["n_test"].mean() / first["n_study"]
         tests = [
-            corrected_resampled_ttest(scores, np.zeros(len(scores)), test_to_train)
+            corrected_resampled_ttest(scores, np.zeros(len(scores)), test_to_train_ratio(part))
             for scores in score_matrix(part, "score_test")
         ]
-        low, high = (np.nanmedian([getattr(test, end) for test in tests]) if K > 1 else math.nan
+        low, high = (pd.Series([getattr(test, end) for test in tests]).median()
                      for end in ("low", "high"))
         omega = part.groupby("split")["redundancy"].median()
         last = ok.sort_values("split").groupby("seed")["redundancy"].last().median()
@@ -94,7 +98,8 @@ def advice_notes(results, dataset, setting):
         if leader not in (a, b):
             continue
         if math.isnan(pair.p):
-            said.append(f"{a} and {b} have equal scores, or one split only: no test.")
+            said.append(f"{a} and {b} have equal scores, or one partition only: no test."
+                        if pair.n_splits else f"{a} and {b} have no split in common: no test.")
             continue
         difference, mean = pair.typical_difference, pair.mean_difference
         low, high = pair.low, pair.high

@@ -64,6 +64,14 @@ class Comparison:
     all_splits: Retrieval | None
 
 
+def test_to_train_ratio(rows):
+    """n_test / n_train of tidy rows; NaN, and so no test, where one partition is repeated, which
+    says nothing of others."""
+    if (rows["procedure"] == "fixed_split").all():
+        return math.nan
+    return rows["n_test"].mean() / rows["n_train"].mean()
+
+
 def corrected_resampled_ttest(a, b, test_to_train, level=0.95):
     """Test whether two learners differ, from K splits of one study set.
 
@@ -76,7 +84,7 @@ def corrected_resampled_ttest(a, b, test_to_train, level=0.95):
     a, b : arrays of shape (K,)
         Scores, higher is better; a split with NaN in either is left out.
     test_to_train : float
-        n_test / n_train of one split.
+        n_test / n_train of one split, or NaN for none of the statistics that need it.
     level : float
         Coverage of the interval.
 
@@ -108,9 +116,9 @@ def splits_to_resolve(mean_difference, sd_difference, test_to_train, alpha=0.05)
     float
         The smallest K ≥ 2 with |mean| > t(1 − alpha/2; K − 1)·s·√(1/K + n_test/n_train). Infinity
         where no K will do, as n_test/n_train stays however many the splits: only more data helps.
-        NaN where the mean or s is.
+        NaN where one of the three is.
     """
-    if math.isnan(mean_difference) or math.isnan(sd_difference):
+    if any(map(math.isnan, (mean_difference, sd_difference, test_to_train))):
         return math.nan
 
     # Both factors that hold K shrink as it grows, so the first K to resolve can be bisected.
@@ -223,7 +231,7 @@ def comparisons(results, dataset, setting):
         for learner, part in by_learner(rows)
     }
     rule = rows.drop_duplicates("learner").set_index("learner")["tuning"]
-    test_to_train = rows["n_test"].mean() / rows["n_train"].mean()
+    test_to_train = test_to_train_ratio(rows)
     compared = {}
     for a, b in combinations(scores, 2):
         if rule[a] == rule[b]:
@@ -270,6 +278,8 @@ def comparison_notes(results, dataset, setting):
         return ["Needs two learners under the same tuning rule"]
     n_seeds, K = rows["seed"].nunique(), rows["split"].max() + 1
     said = ["One split per seed: the corrected resampled t-test needs two or more" if K < 2
+            else "One partition repeated: no test tells what others would give"
+            if math.isnan(test_to_train_ratio(rows))
             else f"Interval, p and splits needed: corrected resampled t-test of {K} splits"
             + (f", median of {n_seeds} seeds; a − b: their mean" if n_seeds > 1 else "")]
     if n_seeds == 1:

@@ -148,6 +148,18 @@ class TestNotes:
         (said,) = advice_notes(results({"a": [0.8, 0.9], "b": [0.8, 0.9]}), *AT)
         assert "a and b have equal scores" in said
 
+    def test_one_partition_repeated_resolves_nothing(self):
+        for low in ([0.5, 0.5, 0.5], [0.50, 0.51, 0.52]):
+            frame = results({"a": [0.9, 0.9, 0.9], "b": low}, procedure="fixed_split")
+            assert advice_table(frame, *AT)["95 %"].tolist() == ["", ""]
+            (said,) = advice_notes(frame, *AT)
+            assert "no test" in said and "better" not in said
+
+    def test_nothing_in_common(self):
+        (said,) = advice_notes(
+            results({"a": [0.9, 0.8, math.nan], "b": [math.nan, math.nan, 0.5]}), *AT)
+        assert said == "a and b have no split in common: no test."
+
     def test_only_the_leader_is_compared(self):
         scores = {name: [level, level + 0.02, level - 0.01] for name, level in
                   (("a", 0.5), ("b", 0.9), ("c", 0.7), ("d", 0.6))}
