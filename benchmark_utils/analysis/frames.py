@@ -8,11 +8,11 @@ import pandas as pd
 
 COMPONENTS = {
     "dataset": "p_dataset_", "setting": "p_obj_", "learner": "p_solver_",
-    "algorithm": "p_solver_",
+    "algorithm": "p_solver_", "untuned": "p_solver_",
 }
 NAMES = {
     "dataset": "dataset_name", "setting": "objective_name", "learner": "solver_name",
-    "algorithm": "solver_name",
+    "algorithm": "solver_name", "untuned": "solver_name",
 }
 #: what tells the rows of a result file apart
 KEY = ["dataset_name", "objective_name", "solver_name", "base_seed", "idx_rep", "objective_split",
@@ -20,6 +20,8 @@ KEY = ["dataset_name", "objective_name", "solver_name", "base_seed", "idx_rep", 
 #: parameters that a label leaves out
 IGNORED = {
     "algorithm": {"p_solver_tuning", "p_solver_n_configs"},
+    "untuned": {"p_solver_tuning", "p_solver_n_configs", "p_solver_search",
+                "p_solver_inner_folds"},
 }
 
 
@@ -55,8 +57,9 @@ def tidy(results):
     -------
     DataFrame
         The columns of `benchmark_utils.rows`, without prefix, and `dataset`,
-        `setting`, `learner` and `algorithm` (categories, in the order of the
-        results; an algorithm is a learner whatever its tuning rule and budget),
+        `setting`, `learner`, `algorithm` and `untuned` (categories, in the order of
+        the results; an algorithm is a learner whatever its tuning rule and budget,
+        and untuned what is the same whatever the search, too),
         the solver's `tuning`, `search` and `n_configs`, the objective's `procedure`,
         and `seed`. Rows that are there twice, as of one solver named twice, count once.
     """
@@ -83,8 +86,9 @@ def labels(results, component):
     Parameters
     ----------
     results : DataFrame, as Benchopt saves it
-    component : "dataset", "setting" (the objective's parameters), "learner" or
-        "algorithm" (the learner without its tuning rule and budget)
+    component : "dataset", "setting" (the objective's parameters), "learner",
+        "algorithm" (the learner without its tuning rule and budget) or "untuned"
+        (without any parameter of its search)
 
     Returns
     -------

@@ -318,10 +318,11 @@ def _matching(refits, n_configs):
 def _default_scores(results, dataset, setting, algorithm, rule):
     """True scores by seed of the default configuration on what `rule` trains on, or None."""
     of = runs(results, dataset, setting)
-    of = of[of["algorithm"] == algorithm]
     if rule in ("cv", "nested"):
-        of = of[(of["tuning"] == "cv") & of["is_refit"] & (of["n_configs"] == 1)
-                & (of["search"] == "grid")]
+        of = of[(of["algorithm"] == algorithm) & (of["tuning"] == "cv") & of["is_refit"]
+                & (of["n_configs"] == 1) & (of["search"] == "grid")]
     else:
-        of = of[of["tuning"] == "default"]
+        # Without a search, it doesn't matter which.
+        untuned = dict(tidy(results)[["algorithm", "untuned"]].drop_duplicates().to_numpy())
+        of = of[of["algorithm"].map(untuned).eq(untuned[algorithm]) & (of["tuning"] == "default")]
     return of.drop_duplicates("seed").set_index("seed")["score_bench"] if len(of) else None
