@@ -38,6 +38,8 @@ def runs(results):
     for _, part in rows.groupby(["dataset", "setting", "learner"], observed=True, sort=False):
         part = part[(part["split"] >= 0) & (part["budget"] == part["budget"].max())]
         delta, outer = score_matrix(part, "delta"), outer_matrix(part)
+        # As in the summary, splits count that all seeds made.
+        delta = delta[:, :part.groupby("seed").size().min()]
         targets = [K for K in LARGE if K <= delta.shape[1]]
         gain = targets and sample_gain(
             delta, outer, int(part["n_test"].iloc[0]), np.random.default_rng(0), n_resamples=1,

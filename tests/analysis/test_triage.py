@@ -66,6 +66,15 @@ class TestRuns:
         frame = results(omegas, {name: delta[:, :19] for name, delta in deltas.items()}, outer)
         assert triage_table(frame).empty
 
+    def test_a_configuration_with_a_seed_that_stopped_earlier_has_no_gain(self, measured):
+        omegas, deltas, outer = measured
+        frame = results(omegas, deltas, outer)
+        stopped = (frame["solver_name"] == "learner0.3") & (frame["idx_rep"] == 5)
+        made = runs(frame[~(stopped & (frame["objective_split"] >= 12))])
+        expected = runs(frame)
+        kept = expected[expected["configuration"] != 1]
+        assert made["gain_20"].tolist() == kept["gain_20"].tolist()
+
 
 class TestTable:
     @pytest.fixture
