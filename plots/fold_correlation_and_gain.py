@@ -12,12 +12,12 @@ class Plot(BasePlot):
     options = views.DATA_OPTIONS
 
     def plot(self, df, dataset, setting):
-        traces, K = [], None
+        traces, K = [], 1
         for learner, summary in learners(df, dataset, setting).items():
             gain = summary.gain
             if gain is None or not np.isfinite(gain.correlation):
                 continue
-            K = int(gain.n_splits[-1])
+            K = max(K, int(gain.n_splits[-1]))
             traces.append({
                 "x": [gain.correlation], "y": [gain.gain[-1]], "label": learner,
                 **self.get_style(learner),

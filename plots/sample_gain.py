@@ -1,4 +1,3 @@
-import numpy as np
 from benchopt import BasePlot
 
 from benchmark_utils.analysis import views
@@ -12,17 +11,17 @@ class Plot(BasePlot):
     options = views.DATA_OPTIONS
 
     def plot(self, df, dataset, setting):
-        traces, n_splits, ceiling = [], np.array([]), None
+        traces, largest, ceiling = [], 1, None
         for learner, summary in learners(df, dataset, setting).items():
             gain = summary.gain
             if gain is None:
                 continue
-            n_splits, ceiling = gain.n_splits, summary.ceiling
+            largest, ceiling = max(largest, int(gain.n_splits[-1])), summary.ceiling
             traces += views.with_band(
-                n_splits, gain.gain, gain.low, gain.high, learner, self.get_style(learner)
+                gain.n_splits, gain.gain, gain.low, gain.high, learner, self.get_style(learner)
             )
         if traces:
-            ends = [1, int(n_splits[-1])]
+            ends = [1, largest]
             traces.append(views.reference("G = K (independent splits)", ends, ends))
             traces.append(views.reference(
                 "n_study / n_test (each example tested once)", ends, [ceiling, ceiling],

@@ -2,7 +2,7 @@
 import numpy as np
 import pandas as pd
 
-from benchmark_utils.analysis.advice import EARLY, FEW, MANY
+from benchmark_utils.analysis.advice import EARLY, FEW, MANY, last_omega
 from benchmark_utils.analysis.frames import by_learner
 from benchmark_utils.analysis.summary import final_rows
 from benchmark_utils.redundancy import predicted_gain
@@ -33,9 +33,9 @@ def redundancy_table(results, dataset, setting):
     columns = {PRIMARY[rows["task"].iloc[0]]: "redundancy"} | {
         name.removesuffix(SUFFIX): name for name in rows if name.endswith(SUFFIX)
     }
-    table_rows = []
+    table_rows, last_column = [], last_omega(rows)
     for learner, part in by_learner(rows):
-        first, K = part.iloc[0], part.groupby("seed").size().min()
+        first = part.iloc[0]
         fraction = part["n_test"].mean() / first["n_study"]
         ok = part[part["status"] == "ok"].sort_values("split").groupby("seed")
         for metric, column in columns.items():
@@ -46,7 +46,7 @@ def redundancy_table(results, dataset, setting):
             table_rows.append({
                 "learner": learner, "metric": metric,
                 **{f"ω_{k}": omega.get(k - 1, np.nan) for k in EARLY},
-                f"ω_{K}": last,
+                last_column: last,
                 **{f"Ĝ_{n}": predicted_gain(last, n, fraction, first["procedure"])
                    for n in (FEW, MANY)},
                 "product": ok["redundancy_product"].last().median() if has_product else np.nan,

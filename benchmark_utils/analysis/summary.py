@@ -174,7 +174,8 @@ def notes(results, dataset, setting):
     said = [
         str(first["data"]),
         f"Score: {primary} (higher is better); {_count(n_seeds, 'seed')}, "
-        f"{_count(rows['split'].max() + 1, 'split')} each of {first['n_train']} training"
+        f"{'up to ' if any(rows['stopped']) else ''}{_count(rows['split'].max() + 1, 'split')} "
+        f"each of {first['n_train']} training"
         + (f", {first['n_val']} validation" if first["n_val"] else "")
         + f" and {first['n_test']} test examples; "
         + (f"benchmarking set of {first['n_bench']:,}." if first["n_bench"]

@@ -93,6 +93,14 @@ class TestTable:
         table = advice_table(results({"ridge": [0.8]}), *AT)
         assert table["95 %"].tolist() == [""] and table["go on"].tolist() == [""]
 
+    def test_learners_that_stopped_after_different_splits(self):
+        scores = {"ridge": [0.8, 0.9, 0.8, 0.9], "svm": [0.7, 0.6, 0.7, 0.7, 0.6, 0.7]}
+        table = advice_table(
+            results(scores, {"ridge": [0, 0.1, 0.1, 0.12], "svm": [0, 0.1, 0.1, 0.1, 0.1, 0.15]}),
+            *AT)
+        assert [name for name in table if name.startswith("ω")] == ["ω_3", "ω_5", "ω"]
+        assert table["ω"].tolist() == [0.12, 0.15]
+
     def test_failed_splits_are_left_out(self):
         table = advice_table(
             results({"ridge": [0.8, math.nan, 0.9], "svm": [math.nan] * 3},
