@@ -131,6 +131,11 @@ class TestFiles:
         code, _, err = printed(tmp_path / name)
         assert code == 1 and name in err
 
+    def test_data_instead_of_results(self, printed, tmp_path):
+        pd.DataFrame({"age": [40, 50], "outcome": [0, 1]}).to_parquet(tmp_path / "patients.parquet")
+        code, out, err = printed(tmp_path / "patients.parquet")
+        assert (code, out) == (1, "") and "patients.parquet holds no results" in err
+
     def test_results_that_benchopt_saved_as_csv(self, printed, result_file, tmp_path):
         # Either they are refused, or they tell the same.
         read_results(result_file).to_csv(tmp_path / "results.csv", index=False)
@@ -207,6 +212,11 @@ class TestLatex:
     def test_needs_no_package(self, text):
         assert "rule" not in text and text.count(r"\hline") == 3
         assert text.isascii()
+
+    @pytest.mark.parametrize("name", ["comparisons", "advice", "redundancy"])
+    def test_other_tables(self, printed, result_file, tmp_path, name):
+        assert printed(result_file, "--table", name, "--latex", tmp_path / "table.tex")[0] == 0
+        assert (tmp_path / "table.tex").read_text(encoding="utf-8").isascii()
 
     def test_braces_are_balanced(self, text):
         bare = re.sub(r"\\[{}]", "", text)

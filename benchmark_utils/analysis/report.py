@@ -54,7 +54,8 @@ OVERALL = {
 USUAL = ("summary", "ranking", "optimism", "winners")
 OUTPUTS = Path(__file__).parents[2] / "outputs"
 LATEX = {
-    r"ρ\_δ": r"$\rho_\delta$", "ω": r"$\omega$", "≥": r"$\geq$", "–": "--", "−": "$-$",
+    r"ρ\_δ": r"$\rho_\delta$", "ω": r"$\omega$", "Ĝ": r"$\hat{G}$", "≥": r"$\geq$",
+    "–": "--", "−": "$-$",
 }
 
 
@@ -87,6 +88,9 @@ def main(arguments=None):
         print(f"{path} is not one of Benchopt's parquet files.", file=sys.stderr)
         return 1
     results = read_results(path)
+    if not {"objective_split", "solver_name"} <= set(results):
+        print(f"{path} holds no results of this benchmark.", file=sys.stderr)
+        return 1
 
     chosen = print_tables(results, dict.fromkeys([*USUAL, options.table]))[options.table]
     if not chosen and (options.csv or options.latex):
