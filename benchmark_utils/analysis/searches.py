@@ -115,7 +115,7 @@ def ranking_table(results, dataset, setting):
             "zero gaps": gap.zero_share,
             "same choice": np.nan if gap.n_identical is None else gap.n_identical / gap.n_runs
             if gap.n_runs else np.nan,
-            "significant from T": by_budget.first_significant or "never",
+            "first significant T": by_budget.first_significant or "never",
             "runs": f"{gap.n_runs}/{gap.n_runs + gap.n_failed}",
         })
     return pd.DataFrame(table_rows)

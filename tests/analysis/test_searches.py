@@ -269,7 +269,7 @@ class TestRanking:
         assert svm["P(win)"] == pytest.approx(2.5 / 3)
         assert (svm["zero gaps"], svm["same choice"]) == pytest.approx((1 / 3, 1 / 3))
         # A zero gap once in three runs: 1 in 27 resamples has nothing else.
-        assert svm["95 %"] == "0.50–1.00" and svm["significant from T"] == "never"
+        assert svm["95 %"] == "0.50–1.00" and svm["first significant T"] == "never"
         assert (svm["runs"], ridge["runs"]) == ("3/4", "3/3")
 
     def test_notes(self, study):
