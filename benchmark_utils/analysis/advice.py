@@ -91,18 +91,21 @@ def advice_table(results, dataset, setting):
 
 
 def advice_notes(results, dataset, setting):
-    """Whether the leading learner is better than each other, as far as it can be told.
+    """Whether the leading learner of each tuning rule is better than each other under that rule, as
+    far as it can be told.
 
     Returns
     -------
-    list of str, one sentence per other learner under the same tuning rule
+    list of str, one sentence per other learner
     """
     said, scores = [], advice_table(results, dataset, setting)
     if scores.empty:
         return said
-    leader = scores["learner"][scores["score"].idxmax()]
+    rows = final_rows(results, dataset, setting).drop_duplicates("learner")
+    rule = scores["learner"].map(dict(zip(rows["learner"], rows["tuning"], strict=True)))
+    leaders = set(scores.loc[scores.groupby(rule)["score"].idxmax(), "learner"])
     for (a, b), pair in comparisons(results, dataset, setting).items():
-        if leader not in (a, b):
+        if not leaders & {a, b}:
             continue
         if math.isnan(pair.p):
             said.append(f"{a} and {b} have equal scores, or one partition only: no test."

@@ -174,6 +174,18 @@ class TestNotes:
         said = advice_notes(results(scores), *AT)
         assert len(said) == 3 and all("b " in sentence for sentence in said)
 
+    def test_each_tuning_rule_has_a_leader(self):
+        levels = {"ridge": 0.6, "svm": 0.7}
+        frames = []
+        for rule, rise in (("val", 0), ("test", 0.2)):
+            frame = results({f"{name}[tuning={rule}]": [x + rise, x + rise + 0.02, x + rise - 0.01]
+                             for name, x in levels.items()})
+            frames.append(frame.assign(p_solver_tuning=rule))
+        said = advice_notes(pd.concat(frames, ignore_index=True), *AT)
+        assert [sentence.split(" by ")[0] for sentence in said] == [
+            f"svm (tuning={rule}) is better than ridge (tuning={rule})" for rule in ("val", "test")
+        ]
+
     def test_nothing_to_compare(self):
         assert advice_notes(results({"a": [0.8, 0.9]}), *AT) == []
         assert advice_notes(results({"a": [math.nan] * 2}), *AT) == []
