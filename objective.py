@@ -4,7 +4,7 @@ from sys import intern
 import joblib
 from benchopt import BaseObjective
 
-from benchmark_utils.errors import InputError
+from benchmark_utils.errors import InputError, check_boolean
 from benchmark_utils.fingerprint import code_fingerprint
 from benchmark_utils.population import stratified_order
 from benchmark_utils.redundancy import Stopping
@@ -51,6 +51,7 @@ class Objective(BaseObjective):
     def skip(self, population, problem):
         if problem is None:
             try:
+                check_boolean("stratify", self.stratify)
                 self._stopping(self._sizes(population))
             except InputError as error:
                 problem = str(error)

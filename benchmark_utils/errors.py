@@ -16,6 +16,12 @@ class Diverged(ArithmeticError):
     """A predictor returned NaN or infinite predictions."""
 
 
+def check_boolean(name, value):
+    """InputError for anything else: Benchopt's command line makes text of false and no."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name}={value!r} is neither True nor False")
+
+
 def listed(items, longest=LONGEST_LIST):
     """The first items of a list as text."""
     shown = ", ".join(map(str, items[:longest]))

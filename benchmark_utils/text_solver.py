@@ -12,7 +12,7 @@ from scipy.special import softmax
 from scipy.stats import loguniform, randint, uniform
 
 from benchmark_utils.checkpoints import checkpoint_folder, checkpoint_version
-from benchmark_utils.errors import InputError
+from benchmark_utils.errors import InputError, check_boolean
 from benchmark_utils.solver import SplitSolver
 from benchmark_utils.texts import not_texts
 from benchmark_utils.tokens import Tokens
@@ -62,6 +62,7 @@ class TransformerSolver(SplitSolver):
             from benchmark_utils.sequence_classifier import load_tokenizer
 
             try:
+                check_boolean("best_epoch", self.best_epoch)
                 load_tokenizer(checkpoint_folder(self.checkpoint))
             except InputError as error:
                 problem = str(error)

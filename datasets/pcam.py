@@ -1,6 +1,6 @@
 from benchopt import safe_import_context
 
-from benchmark_utils.errors import InputError
+from benchmark_utils.errors import InputError, check_boolean
 from benchmark_utils.hub import HubData
 from benchmark_utils.images import ImageSource
 from benchmark_utils.labels import read_labels
@@ -43,6 +43,7 @@ class Dataset(PopulationDataset):
         self._hub().download()
 
     def get_population(self):
+        check_boolean("resize", self.resize)
         hub = self._hub()
         examples = hub.load(["image", "label"])
         source = ImageSource(examples, "image", (96, 96), hub.version, self.resize)

@@ -155,6 +155,8 @@ class TestBadInput:
         with pytest.raises(InputError, match="aren't 96 × 96: resize=True.*row 3: 90 × 96"):
             population(damaged="drop")
         assert population(resize=True).n_pool == 30
+        with pytest.raises(InputError, match="resize='false' is neither True nor False"):
+            population(resize="false")
 
     def test_grey_images_and_alpha(self, draw, population):
         def convert(row, file, label):

@@ -312,8 +312,8 @@ class TestBadCheckpoints:
     @pytest.fixture
     def reason(self, component, solve):
         """Why a solver is skipped."""
-        def reason(checkpoint, solver="transformer"):
-            parameters = {} if checkpoint is None else {"checkpoint": str(checkpoint)}
+        def reason(checkpoint, solver="transformer", **parameters):
+            parameters |= {} if checkpoint is None else {"checkpoint": str(checkpoint)}
             with pytest.raises(AssertionError) as raised:
                 solve(population(), component("solver", solver, **parameters), **SMALL)
             return str(raised.value)
@@ -322,6 +322,10 @@ class TestBadCheckpoints:
 
     def test_none_is_named(self, reason):
         assert "no model is named: checkpoint=" in reason(None)
+
+    def test_best_epoch_that_is_no_boolean(self, reason, checkpoint):
+        said = reason(checkpoint("bert"), best_epoch="false")
+        assert "best_epoch='false' is neither True nor False" in said
 
     def test_no_solver_of_texts_stops_the_others(self, run):
         results, printed = run(
