@@ -16,10 +16,11 @@ class Plot(BasePlot):
             _, by_budget = gap_of(df, dataset, setting, algorithm)
             if not by_budget.n_runs.all():
                 continue
-            traces += views.with_band(
+            band = views.with_band(
                 by_budget.budgets, by_budget.p_win, by_budget.p_win_low, by_budget.p_win_high,
                 algorithm, self.get_style(algorithm),
             )
+            traces += band if by_budget.n_runs.min() > 1 else band[1:]
         if traces:
             ends = [traces[0]["x"][0], traces[0]["x"][-1]]
             traces.append(views.reference("no overfitting", ends, [0.5, 0.5]))

@@ -15,7 +15,8 @@ from benchmark_utils.analysis.bootstrap import percentile_interval
 class Gap:
     """Statistics of the paired runs of one algorithm, in the unit of the scores.
 
-    `sd_*` have ddof 1 and are NaN with one run; everything is NaN with none.
+    `sd_*` (ddof 1) and `p_win_low` and `p_win_high` are NaN with one run; everything is NaN with
+    none.
     """
 
     n_runs: int                 # pairs used
@@ -192,5 +193,5 @@ def _win_probability(gap, rng, n_resamples, level):
     with np.errstate(invalid="ignore"):
         p_win = (1 + (n_wins - n_losses) / n_runs) / 2
         resampled = (1 + resampled / n_runs) / 2
-    low, high = percentile_interval(resampled, level)
+    low, high = np.where(n_runs > 1, percentile_interval(resampled, level), np.nan)
     return p_win, low, high

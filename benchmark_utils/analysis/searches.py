@@ -104,6 +104,7 @@ def ranking_table(results, dataset, setting):
     table_rows = []
     for i, name in enumerate(names):
         gap, by_budget = gap_of(results, dataset, setting, name)
+        is_tested = gap.n_runs > 1
         table_rows.append({
             "algorithm": name,
             "val-tuned": gap.mean_val_tuned, "sd": gap.sd_val_tuned,
@@ -111,11 +112,12 @@ def ranking_table(results, dataset, setting):
             "test-tuned": gap.mean_test_tuned, "sd ": gap.sd_test_tuned,
             "rank ": np.nan if ranked is None else ranked.rank_test_tuned[i],
             "gap": gap.mean_gap, "gap/sd": gap.gap_to_sd,
-            "P(win)": gap.p_win, "95 %": f"{gap.p_win_low:.2f}–{gap.p_win_high:.2f}",
+            "P(win)": gap.p_win,
+            "95 %": f"{gap.p_win_low:.2f}–{gap.p_win_high:.2f}" if is_tested else "",
             "zero gaps": gap.zero_share,
             "same choice": np.nan if gap.n_identical is None else gap.n_identical / gap.n_runs
             if gap.n_runs else np.nan,
-            "first significant T": by_budget.first_significant or "never",
+            "first significant T": (by_budget.first_significant or "never") if is_tested else "",
             "runs": f"{gap.n_runs}/{gap.n_runs + gap.n_failed}",
         })
     return pd.DataFrame(table_rows)
@@ -130,10 +132,12 @@ def ranking_notes(results, dataset, setting):
     n_runs = sum(gap.n_runs for gap in gaps)
     said = []
     if n_runs:
-        said.append(
-            f"Zero gaps: {sum(gap.n_zero for gap in gaps) / n_runs:.1%} of {n_runs} runs; "
-            f"significant overfitting in {sum(gap.significant for gap in gaps)} of {len(gaps)}"
-        )
+        zero = f"Zero gaps: {sum(gap.n_zero for gap in gaps) / n_runs:.1%} of {n_runs} runs; "
+        if all(gap.n_runs < 2 for gap in gaps):
+            said.append(zero + "one run tells nothing of significance")
+        else:
+            said.append(zero + "significant overfitting in "
+                        f"{sum(gap.significant for gap in gaps)} of {len(gaps)}")
     if ranked is not None:
         for name, estimate in (("Spearman", ranked.spearman), ("Kendall", ranked.kendall),
                                ("slope of the line", ranked.slope)):

@@ -294,6 +294,12 @@ class TestRanking:
         assert table[["rank", "rank "]].isna().all(axis=None)
         assert [note[:10] for note in ranking_notes(alone, *AT)] == ["Zero gaps:"]
 
+    def test_one_run(self, study):
+        first = study[study["idx_rep"] == 0].reset_index(drop=True)
+        table = ranking_table(first, *AT)
+        assert table["95 %"].tolist() == table["first significant T"].tolist() == ["", ""]
+        assert ranking_notes(first, *AT)[0].endswith("one run tells nothing of significance")
+
     def test_no_algorithm_with_both_rules(self, study):
         only_val = study[study["p_solver_tuning"] == "val"].reset_index(drop=True)
         assert algorithms(only_val, *AT) == []
