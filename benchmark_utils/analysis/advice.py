@@ -117,7 +117,9 @@ def advice_notes(results, dataset, setting):
             a, b, difference, low, high, mean = b, a, -difference, -high, -low, -mean
         wins = max(pair.outperforms.value, 1 - pair.outperforms.value)
         text = f"by {difference:.3g} [{low:.3g}, {high:.3g}]"
-        if pair.p < 0.05:
+        if difference == 0:
+            text = f"{a} and {b} have equal mean scores [{low:.3g}, {high:.3g}]"
+        elif pair.p < 0.05:
             text = f"{a} is better than {b} {text}, p = {pair.p:.2g}"
         elif math.isinf(pair.splits_needed):
             text = (f"{a} leads {b} {text}, which is not resolved, and no number of splits would "
@@ -129,7 +131,8 @@ def advice_notes(results, dataset, setting):
             text += (f"; but over all seeds {b} has the higher mean, by {-mean:.3g}, as {a} fails "
                      "badly on a few")
         elif pair.opposed:
-            text += (f"; but {b} wins {wins:.0%} of the splits, so {a}'s lead rests on a few in "
-                     f"which {b} fails badly")
+            text += f"; but {b} wins {wins:.0%} of the splits"
+            if pair.outperforms.low >= 0.5 or pair.outperforms.high <= 0.5:
+                text += f", so {a}'s lead rests on a few in which {b} fails badly"
         said.append(text + ".")
     return said

@@ -191,10 +191,12 @@ def compare(test_a, test_b, test_to_train, bench_a=None, bench_b=None, *, rng,
                           for seed in zip(test_a, test_b, strict=True)])
     needed = [splits_to_resolve(*of_seed, test_to_train)
               for of_seed in zip(tests["mean_difference"], tests["sd_difference"], strict=True)]
-    typical = tests[["mean_difference", "low", "high", "p"]].assign(needed=needed).median()
-    mean = tests["mean_difference"].mean()
-    outperforms = probability_of_outperforming(test_a, test_b, rng=rng, n_resamples=n_resamples)
+    typical = tests[["low", "high", "p"]].assign(needed=needed).median()     # without NaN
     rounding = 1e-12 * np.nansum(np.abs(test_a - test_b))
+    differences = tests["mean_difference"]
+    mean, median = (0.0 if abs(difference) <= rounding else difference
+                    for difference in (differences.mean(), differences.median()))
+    outperforms = probability_of_outperforming(test_a, test_b, rng=rng, n_resamples=n_resamples)
     benchmark = one_split = all_splits = None
     if bench_a is not None:
         benchmark = paired_comparison(
@@ -206,9 +208,9 @@ def compare(test_a, test_b, test_to_train, bench_a=None, bench_b=None, *, rng,
                            map(_mean_over_splits, (test_a, test_b))))
     return Comparison(
         n_splits=tests["n_splits"].sum(), n_failed=tests["n_failed"].sum(), mean_difference=mean,
-        typical_difference=typical["mean_difference"], low=typical["low"], high=typical["high"],
-        p=typical["p"], splits_needed=typical["needed"], outperforms=outperforms,
-        opposed=bool(abs(mean) > rounding and abs(outperforms.value - 0.5) > 1e-12
+        typical_difference=median, low=typical["low"], high=typical["high"], p=typical["p"],
+        splits_needed=typical["needed"], outperforms=outperforms,
+        opposed=bool(mean and abs(outperforms.value - 0.5) > 1e-12
                      and (mean > 0) != (outperforms.value > 0.5)),
         benchmark=benchmark, one_split=one_split, all_splits=all_splits,
     )

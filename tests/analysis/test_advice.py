@@ -152,6 +152,17 @@ class TestNotes:
         assert 0 < low <= difference <= high
         assert "over all seeds steady has the higher mean, by 0.0" in said
 
+    def test_a_few_more_wins_are_no_reason(self):
+        # b wins 6 of 11 splits by .1, a 5 by .13.
+        a, b = [0.8] * 6 + [0.93] * 5, [0.9] * 6 + [0.8] * 5
+        (said,) = advice_notes(results({"a": a, "b": b}), *AT)
+        assert said.startswith("a leads b") and said.endswith("; but b wins 55% of the splits.")
+
+    def test_equal_means(self):
+        # .1, .7 and −.8 don't quite sum to zero.
+        (said,) = advice_notes(results({"a": [0.1, 0.7, 0], "b": [0, 0, 0.8]}), *AT)
+        assert "have equal mean scores [-" in said
+
     def test_equal_scores(self):
         (said,) = advice_notes(results({"a": [0.8, 0.9], "b": [0.8, 0.9]}), *AT)
         assert "a and b have equal scores" in said
