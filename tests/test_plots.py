@@ -73,6 +73,12 @@ def first_learner_failed(results):
     return pd.concat([all_failed(results[first]), results[~first]], ignore_index=True)
 
 
+def stopped(results):
+    """The first learner made fewer splits."""
+    first = results["solver_name"] == results["solver_name"].iloc[0]
+    return results[~first | (results["objective_split"] < 3)].reset_index(drop=True)
+
+
 def perfect(results):
     """Every prediction is right, so that no delta varies."""
     results = results.copy()
@@ -102,7 +108,7 @@ def as_they_are(results):
 CASES = [
     *(("normal", variant) for variant in (
         as_they_are, one_seed, one_split, without_bench, without_outer, all_failed,
-        first_learner_failed, perfect, with_a_gap,
+        first_learner_failed, stopped, perfect, with_a_gap,
     )),
     *(("tuned", variant) for variant in (
         as_they_are, one_seed, without_bench, all_failed, first_learner_failed,
@@ -251,6 +257,18 @@ class TestSummary:
         first = columns.index("ω")
         omega = rows[rows["objective_split"] == 4]["objective_redundancy"].mean()
         assert cells[0][first] == pytest.approx(omega)
+
+    @pytest.mark.parametrize("name", ["summary", "advice", "redundancy_by_metric",
+                                      "paired_comparisons"])
+    def test_no_column_promises_splits_that_a_learner_left_out(self, plots, frames, name):
+        results = frames["normal", stopped]
+        columns = plots[name].get_metadata(results, **FIVE)["columns"]
+        expected = {"summary": {"G_all", "sd K=all"}, "paired_comparisons": {"retrieved K=all"}}
+        assert expected.get(name, {"ω_all"}) <= set(columns)
+        assert not {"G_5", "sd K=5", "ω_2", "retrieved K=5"} & set(columns)
+
+    def test_splits_that_were_left_out_are_said(self, plots, frames):
+        assert "up to 5 splits" in view_of(plots, frames["normal", stopped], "summary", **FIVE)[1]
 
     def test_everything_failed(self, plots, frames):
         cells, title = view_of(plots, frames["normal", all_failed], "summary", **FIVE)

@@ -14,7 +14,7 @@ from benchmark_utils.analysis.comparison import (
     test_to_train_ratio,
 )
 from benchmark_utils.analysis.frames import by_learner, score_matrix
-from benchmark_utils.analysis.summary import final_rows
+from benchmark_utils.analysis.summary import final_rows, splits_made
 from benchmark_utils.redundancy import predicted_gain
 
 #: going on pays off while it promises to multiply the gain by more than that
@@ -36,13 +36,6 @@ def splits_worth_making(redundancy, test_fraction, procedure="mccv"):
     return 1 + int(np.argmax(gain[-1] <= WORTHWHILE * gain))
 
 
-def last_omega(rows):
-    """Name of the column of ω after all splits; without their number where learners stopped after
-    different ones."""
-    made = rows.groupby(["learner", "seed"], observed=True).size().unique()
-    return f"ω_{made[0]}" if len(made) == 1 else "ω"
-
-
 def advice_table(results, dataset, setting):
     """One row per learner.
 
@@ -60,7 +53,7 @@ def advice_table(results, dataset, setting):
         after the first splits and after all; Ĝ, the gain that it predicts for 20 and 200 splits.
     """
     rows = final_rows(results, dataset, setting)
-    table_rows, last_column = [], last_omega(rows)
+    table_rows = []
     for learner, part in by_learner(rows):
         ok = part[part["status"] == "ok"]
         if ok.empty:
@@ -83,7 +76,7 @@ def advice_table(results, dataset, setting):
             "95 %": "" if math.isnan(low) else f"[{low:.3g}, {high:.3g}]",
             "go on": "" if enough is None else "no" if enough <= K else f"to {enough} splits",
             **{f"ω_{k}": omega.get(k - 1, math.nan) for k in EARLY},
-            last_column: last,
+            f"ω_{splits_made(rows)}": last,
             **{f"Ĝ_{n}": predicted_gain(last, n, fraction, first["procedure"])
                for n in (FEW, MANY)},
         })

@@ -23,7 +23,7 @@ from benchmark_utils.analysis.ranking import (
     paired_comparison,
     retrieval_probability,
 )
-from benchmark_utils.analysis.summary import final_rows
+from benchmark_utils.analysis.summary import final_rows, splits_made
 
 #: more splits than anybody computes count as infinitely many
 MAX_SPLITS = 10**9
@@ -249,7 +249,7 @@ def comparison_table(results, dataset, setting):
     Differences are a − b in score units; p-values are two-sided and not corrected for the number
     of pairs. The columns "bench" and "retrieved" are missing without benchmarking set.
     """
-    K = final_rows(results, dataset, setting)["split"].max() + 1
+    K = splits_made(final_rows(results, dataset, setting))
     table_rows = []
     for (a, b), pair in comparisons(results, dataset, setting).items():
         row = {
@@ -278,8 +278,8 @@ def comparison_notes(results, dataset, setting):
         return ["No run of this data set and setting has a result"]
     if not comparisons(results, dataset, setting):
         return ["Needs two learners under the same tuning rule"]
-    n_seeds, K = rows["seed"].nunique(), rows["split"].max() + 1
-    said = ["One split per seed: the corrected resampled t-test needs two or more" if K < 2
+    n_seeds, K = rows["seed"].nunique(), splits_made(rows)
+    said = ["One split per seed: the corrected resampled t-test needs two or more" if K == 1
             else "One partition repeated: no test tells what others would give"
             if math.isnan(test_to_train_ratio(rows))
             else f"Interval, p and splits needed: corrected resampled t-test of {K} splits"

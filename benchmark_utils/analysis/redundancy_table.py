@@ -2,9 +2,9 @@
 import numpy as np
 import pandas as pd
 
-from benchmark_utils.analysis.advice import EARLY, FEW, MANY, last_omega
+from benchmark_utils.analysis.advice import EARLY, FEW, MANY
 from benchmark_utils.analysis.frames import by_learner
-from benchmark_utils.analysis.summary import final_rows
+from benchmark_utils.analysis.summary import final_rows, splits_made
 from benchmark_utils.redundancy import predicted_gain
 from benchmark_utils.scoring import PRIMARY
 
@@ -33,7 +33,7 @@ def redundancy_table(results, dataset, setting):
     columns = {PRIMARY[rows["task"].iloc[0]]: "redundancy"} | {
         name.removesuffix(SUFFIX): name for name in rows if name.endswith(SUFFIX)
     }
-    table_rows, last_column = [], last_omega(rows)
+    table_rows = []
     for learner, part in by_learner(rows):
         first = part.iloc[0]
         fraction = part["n_test"].mean() / first["n_study"]
@@ -46,7 +46,7 @@ def redundancy_table(results, dataset, setting):
             table_rows.append({
                 "learner": learner, "metric": metric,
                 **{f"ω_{k}": omega.get(k - 1, np.nan) for k in EARLY},
-                last_column: last,
+                f"ω_{splits_made(rows)}": last,
                 **{f"Ĝ_{n}": predicted_gain(last, n, fraction, first["procedure"])
                    for n in (FEW, MANY)},
                 "product": ok["redundancy_product"].last().median() if has_product else np.nan,

@@ -80,6 +80,12 @@ def final_rows(results, dataset, setting):
     return rows[(rows["split"] >= 0) & (rows["budget"] == full)]
 
 
+def splits_made(rows):
+    """K, for the names of columns: "all" where some learner made fewer of some seed's splits."""
+    made = rows.groupby(["learner", "seed"], observed=True).size().unique()
+    return made[0] if len(made) == 1 else "all"
+
+
 def _summarise(rows):
     rng = np.random.default_rng(0)
     ok = rows["status"] == "ok"
@@ -131,12 +137,14 @@ def table(results, dataset, setting):
         missing without benchmarking or outer set or with one seed, and without benchmarking
         set a guess, see `proxy_gain`; mean scores, higher is better; standard deviations
         over seeds of the test score of one split and of the mean of K; ρ_δ; ω after K
-        splits; successful splits of all seeds; time of one fit.
+        splits; successful splits of all seeds; time of one fit. K is "all" where some
+        splits were left out.
     """
     rows = final_rows(results, dataset, setting)
     if rows.empty:
         return pd.DataFrame()
-    K = int(rows["split"].max()) + 1
+    K = splits_made(rows)
+    by_all = rows.groupby(["learner", "seed"], observed=True).size().groupby("learner").min()
     is_guessed = not rows["n_bench"].any() and rows["seed"].nunique() > 1
     table_rows = []
     for learner, summary in learners(results, dataset, setting).items():
@@ -146,7 +154,7 @@ def table(results, dataset, setting):
             f"G_{K}": "" if gain is None else ("≥" if gain.at_least[-1] else "")
             + f"{gain.gain[-1]:.2f}",
             "95 %": "" if gain is None else _gain_interval(gain),
-            **({f"proxy G_{K}": proxy_gain(summary.raw, K)} if is_guessed else {}),
+            **({f"proxy G_{K}": proxy_gain(summary.raw, by_all[learner])} if is_guessed else {}),
             "test": summary.score_test,
             "bench": summary.score_bench,
             "sd K=1": _root(summary.raw.total),
@@ -171,11 +179,11 @@ def notes(results, dataset, setting):
         return ["No run of this data set and setting has a result."]
     first, n_seeds = rows.iloc[0], rows["seed"].nunique()
     primary = PRIMARY[first["task"]]
+    up_to = "up to " if splits_made(rows) == "all" else ""
     said = [
         str(first["data"]),
         f"Score: {primary} (higher is better); {_count(n_seeds, 'seed')}, "
-        f"{'up to ' if any(rows['stopped']) else ''}{_count(rows['split'].max() + 1, 'split')} "
-        f"each of {first['n_train']} training"
+        f"{up_to}{_count(rows['split'].max() + 1, 'split')} each of {first['n_train']} training"
         + (f", {first['n_val']} validation" if first["n_val"] else "")
         + f" and {first['n_test']} test examples; "
         + (f"benchmarking set of {first['n_bench']:,}." if first["n_bench"]

@@ -98,8 +98,8 @@ class TestTable:
         table = advice_table(
             results(scores, {"ridge": [0, 0.1, 0.1, 0.12], "svm": [0, 0.1, 0.1, 0.1, 0.1, 0.15]}),
             *AT)
-        assert [name for name in table if name.startswith("ω")] == ["ω_3", "ω_5", "ω"]
-        assert table["ω"].tolist() == [0.12, 0.15]
+        assert [name for name in table if name.startswith("ω")] == ["ω_3", "ω_5", "ω_all"]
+        assert table["ω_all"].tolist() == [0.12, 0.15]
 
     def test_failed_splits_are_left_out(self):
         table = advice_table(
