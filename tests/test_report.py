@@ -94,6 +94,17 @@ class TestTerminal:
         assert (ends == "≥2.0").any() and not (ends == "2.0").any()
         assert ends.str.removeprefix("≥").astype(float).between(1, 2).all()
 
+    def test_failed_configurations_are_said(self, printed, result_file, tmp_path):
+        results = read_results(result_file)
+        is_ridge = results["solver_name"].str.startswith("ridge")
+        results.loc[is_ridge, ["p_solver_tuning", "objective_budget"]] = ["val", 3]
+        failed = is_ridge & (results["objective_split"] == 1)
+        results.loc[failed, "objective_n_failed_configs"] = 2
+        _, out, _ = printed(save_results(results, tmp_path / "failed.parquet"))
+        # 4 seeds of 3 splits
+        assert re.search("ridge.*: 8 of the 36 configurations tried in all splits failed", out)
+        assert not re.search("decision_tree.* configurations tried", out)
+
     def test_everything_failed(self, printed, result_file, tmp_path):
         results = read_results(result_file)
         results = results[results["solver_name"].str.startswith("ridge")].copy()

@@ -208,6 +208,11 @@ def notes(results, dataset, setting):
                         "only: its figures are theirs.")
         if s.stopped:
             said.append(f"{learner}: {s.stopped}. Its G is that of the splits all seeds made.")
+    for learner, part in by_learner(rows[rows["tuning"] != "default"]):
+        n_failed = part["n_failed_configs"].sum()
+        if n_failed:
+            said.append(f"{learner}: {n_failed} of the {part['budget'].sum()} configurations tried "
+                        "in all splits failed or diverged, and can't be chosen.")
     capped = rows[(rows["search"] == "grid") & (rows["budget"] < rows["n_configs"])
                   & (rows["tuning"] != "default")]
     for learner, part in by_learner(capped):
