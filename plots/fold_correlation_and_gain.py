@@ -34,6 +34,8 @@ class Plot(BasePlot):
         return {
             "title": views.title(
                 df, dataset, setting, "Correlated splits are worth less", needs_gain=True,
+                otherwise=None if self.plot(df, dataset, setting)
+                else "Needs two splits or more, and deltas that vary",
             ),
             "xlabel": "correlation ρ_δ of the deltas of two splits of one seed",
             "ylabel": "sample gain G_K at the largest K",

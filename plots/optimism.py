@@ -42,6 +42,8 @@ class Plot(BasePlot):
             "title": views.title(
                 df, dataset, setting, f"{algorithm}: how far the reported score lies above the "
                 "true one, ± one standard error", needs_bench=True,
+                otherwise=None if self.plot(df, dataset, setting, algorithm)
+                else "None of its runs has both scores",
             ),
             "xlabel": "configurations tried", "ylabel": "reported − true score",
             "scale": "semilog-x",

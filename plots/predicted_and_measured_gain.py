@@ -41,6 +41,8 @@ class Plot(BasePlot):
             "title": views.title(
                 df, dataset, setting, "What five splits promise, and what all bring",
                 needs_gain=True,
+                otherwise=None if self.plot(df, dataset, setting)
+                else "Needs splits whose test sets overlap, and losses that vary",
             ),
             "xlabel": "gain predicted from the redundancy ω after five splits",
             "ylabel": "sample gain G_K at the largest K",

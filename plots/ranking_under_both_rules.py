@@ -44,6 +44,8 @@ class Plot(BasePlot):
                 df, dataset, setting,
                 "; ".join(["Do both rules rank the algorithms alike?", *correlations]),
                 needs_both_rules=True,
+                otherwise=None if self.plot(df, dataset, setting)
+                else "Needs two algorithms that were tuned by both rules",
             ),
             "xlabel": "mean test score, val-tuned", "ylabel": "mean test score, test-tuned",
             "scale": "linear",

@@ -37,6 +37,8 @@ class Plot(BasePlot):
         return {
             "title": views.title(
                 df, dataset, setting, "Redundant splits are worth less", needs_gain=True,
+                otherwise=None if self.plot(df, dataset, setting)
+                else "Needs splits whose test sets overlap, and losses that vary",
             ),
             "xlabel": "redundancy ω of the splits, from the study set alone",
             "ylabel": "sample gain G_K at the largest K",

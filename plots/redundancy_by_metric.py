@@ -16,7 +16,11 @@ class Plot(BasePlot):
     def get_metadata(self, df, dataset, setting):
         columns = list(redundancy_table(df, dataset, setting).columns) or ["learner"]
         return {
-            "title": views.title(df, dataset, setting, "How much splits repeat each other"),
+            "title": views.title(
+                df, dataset, setting, "How much splits repeat each other",
+                otherwise="Needs splits whose test sets overlap, and losses that vary"
+                if redundancy_table(df, dataset, setting).empty else None,
+            ),
             "columns": columns,
             "default_order_column": 0,
             "default_order_ascending": True,

@@ -18,6 +18,8 @@ class Plot(BasePlot):
             "title": views.title(
                 df, dataset, setting,
                 "What each rule reports, the truth, and what tuning bought", needs_bench=True,
+                otherwise="Needs runs with a tuning other than default"
+                if optimism_table(df, dataset, setting).empty else None,
             ),
             "columns": list(optimism_table(df, dataset, setting).columns) or ["algorithm"],
             "default_order_column": 0,

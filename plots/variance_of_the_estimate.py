@@ -45,6 +45,8 @@ class Plot(BasePlot):
                 df, dataset, setting,
                 f"{learner}: variance over seeds of test score − benchmark score",
                 needs_gain=True,
+                otherwise=None if self.plot(df, dataset, setting, learner)
+                else "Its deltas have no variance over seeds, or there are none",
             ),
             "xlabel": "number m of test examples of the single split",
             "ylabel": "variance",

@@ -27,7 +27,7 @@ class Plot(BasePlot):
                 "color": views.pale(self.get_style(name)["color"]),
             })
         if not boxes:
-            return views.empty_box(f"no search with tuning={rule}")
+            return views.empty_box("no search")
         whole = {"x": ["all configurations"], "y": [[0, 0.25, 0.5, 0.75, 1]], "label": "all"}
         return [*boxes, {**whole, "color": views.pale(to_rgba("gray"))}]
 
@@ -37,6 +37,8 @@ class Plot(BasePlot):
                 df, dataset, setting,
                 f"{algorithm}, tuning={rule}: where the winners lie in their ranges; those that "
                 "crowd at 0 or 1 ask for a wider range",
+                otherwise=f"{algorithm} has no search with tuning={rule} that found a winner"
+                if winners(df, dataset, setting, algorithm, rule).empty else None,
             ),
             "xlabel": "", "ylabel": "position in the range (0 = lower end, 1 = upper end)",
             "scale": "linear",

@@ -158,6 +158,13 @@ class TestEveryPlot:
         for view in views.values():
             json.dumps(view, allow_nan=False)
             self.check(plot.type, view)
+            is_empty = not any(map(len, view["data"] if plot.type == "table" else (
+                y if plot.type == "boxplot" else [y]
+                for trace in view["data"] for y in trace["y"]
+            )))
+            # What it shows, of what, and if it is empty why: the first two of these have no "what".
+            lines = 1 if name in ("summary", "triage") else 2
+            assert len(view["title"].split("\n")) >= lines + is_empty
 
     def check(self, kind, view):
         assert view["title"]

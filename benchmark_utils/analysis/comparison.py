@@ -275,7 +275,7 @@ def comparison_notes(results, dataset, setting):
     """What a reader of the table must know, or why there is none; a list of str."""
     rows = final_rows(results, dataset, setting)
     if rows.empty:
-        return ["No run of this data set and setting has a result"]
+        return []
     if not comparisons(results, dataset, setting):
         return ["Needs two learners under the same tuning rule"]
     n_seeds, K = rows["seed"].nunique(), splits_made(rows)

@@ -22,35 +22,36 @@ def heading(dataset, setting):
 
 
 def title(results, dataset, setting, says, needs_gain=False, needs_both_rules=False,
-          needs_bench=False):
-    """A plot's title: what it shows, of what, and why it is empty where it is."""
-    lines = [says, heading(dataset, setting)]
-    missing = None
-    if needs_gain:
-        missing = _why_no_gain(results, dataset, setting)
-    elif needs_both_rules and not algorithms(results, dataset, setting):
-        missing = "Needs runs of one algorithm with tuning=val and tuning=test"
-    elif needs_bench:
-        rows = select(tidy(results), dataset=dataset, setting=setting)
-        if not rows.empty and rows["n_bench"].iloc[0] == 0:
-            missing = "This data set has no benchmarking set, so there is no truth to compare with"
-    return "\n".join([*lines, missing] if missing else lines)
+          needs_bench=False, otherwise=None):
+    """A plot's title: what it shows, of what, and why it is empty where it is.
+
+    `otherwise` is said of an empty plot that has all it needs.
+    """
+    missing = _what_is_missing(
+        results, dataset, setting, needs_gain, needs_both_rules, needs_bench
+    ) or otherwise
+    return "\n".join([says, heading(dataset, setting), *([missing] if missing else [])])
 
 
-def _why_no_gain(results, dataset, setting):
+def _what_is_missing(results, dataset, setting, needs_gain, needs_both_rules, needs_bench):
     rows = select(tidy(results), dataset=dataset, setting=setting)
     summaries = learners(results, dataset, setting).values()
-    if any(summary.gain is not None for summary in summaries):
-        return None
     if rows.empty:
         return "No run of this data set and setting has a result"
     if not any(summary.n_ok for summary in summaries):
         return "Every split of every learner failed; see the table Summary"
-    if rows["n_bench"].iloc[0] == 0:
-        return "This data set has no benchmarking set, so the gain can't be measured"
-    if rows["seed"].nunique() < 2:
-        return "One seed only; a gain needs the variance over seeds: run with -r 30 or more"
-    return "There are too few examples for an outer set: lower train_size"
+    has_bench = rows["n_bench"].iloc[0] > 0
+    if needs_gain and all(summary.gain is None for summary in summaries):
+        if not has_bench:
+            return "This data set has no benchmarking set, so the gain can't be measured"
+        if rows["seed"].nunique() < 2:
+            return "One seed only; a gain needs the variance over seeds: run with -r 30 or more"
+        return "There are too few examples for an outer set: lower train_size"
+    if needs_both_rules and not algorithms(results, dataset, setting):
+        return "Needs runs of one algorithm with tuning=val and tuning=test"
+    if needs_bench and not has_bench:
+        return "This data set has no benchmarking set, so there is no truth to compare with"
+    return None
 
 
 def with_band(x, y, low, high, label, style):
