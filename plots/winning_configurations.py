@@ -37,8 +37,9 @@ class Plot(BasePlot):
                 df, dataset, setting,
                 f"{algorithm}, tuning={rule}: where the winners lie in their ranges; those that "
                 "crowd at 0 or 1 ask for a wider range",
-                otherwise=f"{algorithm} has no search with tuning={rule} that found a winner"
-                if winners(df, dataset, setting, algorithm, rule).empty else None,
+                otherwise=None if not winners(df, dataset, setting, algorithm, rule).empty
+                else "Needs runs with a tuning other than default" if rule == "none"
+                else f"{algorithm} has no search with tuning={rule} that found a winner",
             ),
             "xlabel": "", "ylabel": "position in the range (0 = lower end, 1 = upper end)",
             "scale": "linear",

@@ -124,6 +124,12 @@ class TestTerminal:
         file = save_results(results[results["idx_rep"] == 2], tmp_path / "one.parquet")
         code, out, _ = printed(file)
         assert code == 0 and "One seed only" in out and "1 seed," in out
+        assert "Run with -r 30" in out
+        # More seeds give no gain where there is no truth.
+        results["objective_n_bench"] = 0
+        file = save_results(results[results["idx_rep"] == 2], tmp_path / "no_bench.parquet")
+        out = printed(file)[1]
+        assert "One seed only" in out and "-r 30" not in out
 
 
 class TestFiles:
@@ -165,6 +171,7 @@ class TestFiles:
             file = save_results(of_family, tmp_path / f"{name}.parquet")
             os.utime(file, (1e9 - age, 1e9 - age))
         code, out, _ = printed()
+        assert f"The newest results: {tmp_path / 'new.parquet'}\n" in out
         assert code == 0 and "accuracy" in out and "neg_mean_squared_error" not in out
 
     def test_no_file_yet(self, printed, tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from benchmark_utils.analysis.comparison import (
     corrected_resampled_ttest,
     test_to_train_ratio,
 )
-from benchmark_utils.analysis.frames import by_learner, score_matrix
+from benchmark_utils.analysis.frames import by_learner, digits, score_matrix
 from benchmark_utils.analysis.summary import final_rows, splits_made
 from benchmark_utils.redundancy import predicted_gain
 
@@ -73,7 +73,7 @@ def advice_table(results, dataset, setting):
         table_rows.append({
             "learner": learner,
             "score": np.nanmedian([test.mean_difference for test in tests]),
-            "95 %": "" if math.isnan(low) else f"[{low:.3g}, {high:.3g}]",
+            "95 %": "" if math.isnan(low) else f"[{digits(low)}, {digits(high)}]",
             "go on": "" if enough is None else "no" if enough <= K else f"to {enough} splits",
             **{f"ω_{k}": omega.get(k - 1, math.nan) for k in EARLY},
             f"ω_{splits_made(rows)}": last,
@@ -92,6 +92,7 @@ def advice_notes(results, dataset, setting):
     list of str, one sentence per other learner
     """
     said, scores = [], advice_table(results, dataset, setting)
+    splits = final_rows(results, dataset, setting)["split"].unique()
     if scores.empty:
         return said
     rows = final_rows(results, dataset, setting).drop_duplicates("learner")
@@ -101,17 +102,20 @@ def advice_notes(results, dataset, setting):
         if not leaders & {a, b}:
             continue
         if math.isnan(pair.p):
-            said.append(f"{a} and {b} have equal scores, or one partition only: no test."
-                        if pair.n_splits else f"{a} and {b} have no split in common: no test.")
+            said.append(
+                f"{a} and {b} can't be compared from one split." if len(splits) < 2
+                else f"{a} and {b} have no split in common: no test." if not pair.n_splits
+                else f"{a} and {b} have equal scores, or one partition only: no test."
+            )
             continue
         difference, mean = pair.typical_difference, pair.mean_difference
         low, high = pair.low, pair.high
         if difference < 0:
             a, b, difference, low, high, mean = b, a, -difference, -high, -low, -mean
         wins = max(pair.outperforms.value, 1 - pair.outperforms.value)
-        text = f"by {difference:.3g} [{low:.3g}, {high:.3g}]"
+        text = f"by {digits(difference)} [{digits(low)}, {digits(high)}]"
         if difference == 0:
-            text = f"{a} and {b} have equal mean scores [{low:.3g}, {high:.3g}]"
+            text = f"{a} and {b} have equal mean scores [{digits(low)}, {digits(high)}]"
         elif pair.p < 0.05:
             text = f"{a} is better than {b} {text}, p = {pair.p:.2g}"
         elif math.isinf(pair.splits_needed):
@@ -121,7 +125,7 @@ def advice_notes(results, dataset, setting):
             text = (f"{a} leads {b} {text}, which is not resolved: it would take about "
                     f"{math.ceil(pair.splits_needed)} splits")
         if mean < 0 < difference:
-            text += (f"; but over all seeds {b} has the higher mean, by {-mean:.3g}, as {a} fails "
+            text += (f"; but over all seeds {b} has the higher mean, by {digits(-mean)}, as {a} fails "
                      "badly on a few")
         elif pair.opposed:
             text += f"; but {b} wins {wins:.0%} of the splits"

@@ -13,6 +13,7 @@ from benchopt.results import read_results
 from benchopt.runner import run_benchmark
 
 from benchmark_utils.analysis.report import print_tables
+from benchmark_utils.errors import suggestion
 from benchmark_utils.tables import BUNDLED
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +46,11 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if Path(options.output).name != options.output:
         parser.error(f"--output={options.output} is not a plain name: results go to outputs/")
+
+    is_name = not Path(options.file).suffix
+    if is_name and options.file not in BUNDLED and not Path(options.file).exists():
+        parser.error(f"{options.file} is neither a file nor a data set of scikit-learn: "
+                     f"{suggestion(options.file, BUNDLED)}")
 
     data = dict(target=options.target, task=options.task, group=options.group)
     if options.file in BUNDLED:

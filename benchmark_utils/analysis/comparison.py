@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit  # Student's t, a hundred times faster than scipy.stats
 
 from benchmark_utils.analysis.bootstrap import percentile_interval, resample_counts
-from benchmark_utils.analysis.frames import by_learner, memoised
+from benchmark_utils.analysis.frames import by_learner, digits, memoised
 from benchmark_utils.analysis.gap import mean_sd
 from benchmark_utils.analysis.ranking import (
     Estimate,
@@ -305,4 +305,4 @@ def _mean_over_splits(scores):
 
 
 def _interval(of):
-    return "" if math.isnan(of.low) else f"[{of.low:.3g}, {of.high:.3g}]"
+    return "" if math.isnan(of.low) else f"[{digits(of.low)}, {digits(of.high)}]"

@@ -1,4 +1,5 @@
 """From Benchopt's result frame to tidy frames and arrays."""
+import math
 import re
 import weakref
 from functools import wraps
@@ -154,3 +155,9 @@ def outer_matrix(rows):
     chunks = dict(zip(with_outer["seed"], with_outer["outer_deltas"], strict=True))
     n_chunks = min((len(c) for c in chunks.values()), default=0)
     return np.array([chunks.get(seed, [np.nan] * n_chunks)[:n_chunks] for seed in seeds], float)
+
+
+def digits(value, n=3):
+    """A number with n significant digits, or as an integer, up to a million without exponent."""
+    is_long = math.isfinite(value) and 10**n <= round(abs(value)) < 10**6
+    return f"{value:.0f}" if is_long else f"{value:.{n}g}"

@@ -11,6 +11,7 @@ from benchopt.results import read_results
 
 from benchmark_utils.analysis.advice import advice_notes, advice_table
 from benchmark_utils.analysis.comparison import comparison_notes, comparison_table
+from benchmark_utils.analysis.frames import digits
 from benchmark_utils.analysis.redundancy_table import redundancy_table
 from benchmark_utils.analysis.searches import (
     optimism_table,
@@ -91,6 +92,8 @@ def main(arguments=None):
     if not {"objective_split", "solver_name"} <= set(results):
         print(f"{path} holds no results of this benchmark.", file=sys.stderr)
         return 1
+    if options.file is None:
+        print(f"The newest results: {path}")
 
     chosen = print_tables(results, dict.fromkeys([*USUAL, options.table]))[options.table]
     if not chosen and (options.csv or options.latex):
@@ -162,7 +165,7 @@ def _newest():
 
 
 def _number(value):
-    return f"{value:.4g}"
+    return digits(value, 4)
 
 
 if __name__ == "__main__":

@@ -223,7 +223,7 @@ def notes(results, dataset, setting):
     if n_seeds == 1:
         said.append(
             "One seed only: scores and ω are shown, but the gain is a ratio of variances over "
-            "seeds. Run with -r 30 or more to see it."
+            "seeds." + (" Run with -r 30 or more to see it." if first["n_bench"] else "")
         )
     elif n_seeds < FEW_SEEDS:
         said.append(f"{n_seeds} seeds: intervals over seeds are wide, and still cover less than "

@@ -163,6 +163,10 @@ class TestNotes:
         (said,) = advice_notes(results({"a": [0.1, 0.7, 0], "b": [0, 0, 0.8]}), *AT)
         assert "have equal mean scores [-" in said
 
+    def test_one_split(self):
+        (said,) = advice_notes(results({"a": [0.8], "b": [0.9]}), *AT)
+        assert said == "a and b can't be compared from one split."
+
     def test_equal_scores(self):
         (said,) = advice_notes(results({"a": [0.8, 0.9], "b": [0.8, 0.9]}), *AT)
         assert "a and b have equal scores" in said

@@ -59,3 +59,9 @@ def test_output_is_a_name(advise, capfd):
     with pytest.raises(SystemExit):
         advise("--target", "grade", "-s", "ridge", "--output", "somewhere/else")
     assert "somewhere/else is not a plain name" in capfd.readouterr().err
+
+
+def test_neither_a_file_nor_a_data_set(capfd):
+    with pytest.raises(SystemExit):
+        main(["brest_cancer", "-s", "ridge"])
+    assert "did you mean 'breast_cancer'?" in capfd.readouterr().err

@@ -8,6 +8,7 @@ from benchopt.results import read_results, save_results
 
 from benchmark_utils.analysis.frames import (
     by_learner,
+    digits,
     labels,
     memoised,
     outer_matrix,
@@ -255,3 +256,11 @@ class TestMemoised:
         function = memoised(lambda frame: frame["a"].iloc[0])
         for i in range(200):
             assert function(pd.DataFrame({"a": [i]})) == i
+
+
+@pytest.mark.parametrize("value, n, text", [
+    (-3972.4, 3, "-3972"), (999.7, 3, "1000"), (99.96, 3, "100"), (0.012345, 3, "0.0123"),
+    (12345.6, 4, "12346"), (2.5e7, 4, "2.5e+07"), (np.nan, 3, "nan"), (-np.inf, 3, "-inf"),
+])
+def test_digits(value, n, text):
+    assert digits(value, n) == text
