@@ -5,6 +5,7 @@ import numpy as np
 
 from benchmark_utils.checkpoints import checkpoint_folder, checkpoint_version
 from benchmark_utils.errors import InputError
+from benchmark_utils.tokens import longest_of_each, truncation
 
 TEXTS_AT_ONCE = 32
 
@@ -24,7 +25,8 @@ class SentenceEncoder:
 
     def __init__(self, checkpoint, is_pair):
         self._folder, self._is_pair = checkpoint_folder(checkpoint), is_pair
-        self.key = f"{checkpoint_version(checkpoint)} pair={is_pair}"
+        self._version = checkpoint_version(checkpoint)
+        self.key = f"{self._version} pair={is_pair}"
 
     @property
     def n_features(self):
@@ -36,6 +38,13 @@ class SentenceEncoder:
         both = self._embed([text for pair in texts for text in pair])
         u, v = both[::2], both[1::2]
         return np.concatenate([u, v, np.abs(u - v), u * v], 1)
+
+    def truncated(self, source, folder=None):
+        """What to say of the texts of a source that lose their end; empty where none does.
+
+        `folder` is where to keep the number of their tokens.
+        """
+        return _truncated(source, self._folder, self._version, folder)
 
     def _embed(self, texts):
         made = _model(self._folder).encode(
@@ -49,6 +58,16 @@ def _model(folder):
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(str(folder), local_files_only=True)
+
+
+@lru_cache(1)
+def _truncated(source, folder, version, cache):
+    model = _model(folder)
+    if model.max_seq_length is None:
+        return ""
+    lengths = longest_of_each(source, model.tokenizer, version, cache)
+    n = np.count_nonzero(lengths > model.max_seq_length)
+    return truncation(n, len(lengths), model.max_seq_length) if n else ""
 
 
 def packaged_encoder():

@@ -15,7 +15,7 @@ from benchmark_utils.checkpoints import checkpoint_folder, checkpoint_version
 from benchmark_utils.errors import InputError, check_boolean
 from benchmark_utils.solver import SplitSolver
 from benchmark_utils.texts import not_texts
-from benchmark_utils.tokens import Tokens
+from benchmark_utils.tokens import Tokens, truncation
 from benchmark_utils.torch_solver import torch_and_device
 
 CLIP = 1.0  # largest norm of the gradient
@@ -63,9 +63,15 @@ class TransformerSolver(SplitSolver):
 
             try:
                 check_boolean("best_epoch", self.best_epoch)
-                load_tokenizer(checkpoint_folder(self.checkpoint))
+                tokenizer = load_tokenizer(checkpoint_folder(self.checkpoint))
             except InputError as error:
                 problem = str(error)
+            else:
+                is_pair = objective["study"].X.source.is_pair
+                n_special = tokenizer.num_special_tokens_to_add(pair=is_pair)
+                if self.max_length <= n_special:
+                    problem = (f"max_length={self.max_length!r} leaves nothing of a text, beside "
+                               f"{n_special} special tokens")
         return super().skip(problem=problem, **objective)
 
     def fit(self, train, val, config, seed):
@@ -75,9 +81,8 @@ class TransformerSolver(SplitSolver):
 
         classifier, tokens = self._loaded()
         if tokens.n_truncated:
-            n = len(tokens.lengths)
-            warnings.warn(f"{tokens.n_truncated:,} of {n:,} texts are longer than "
-                          f"{tokens.max_length} tokens and lose their end", stacklevel=1)
+            warnings.warn(truncation(tokens.n_truncated, len(tokens.lengths), tokens.max_length),
+                          stacklevel=1)
         options = dict(device=get_device(), mixed_precision=classifier.is_safe_in_half_precision)
 
         def outputs(module, rows):

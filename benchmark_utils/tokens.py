@@ -58,6 +58,40 @@ class Tokens:
         return made
 
 
+def longest_of_each(source, tokenizer, key, folder=None):
+    """Tokens of each text of a source, of a pair its longer text's, special ones included.
+
+    Parameters
+    ----------
+    source, tokenizer, key, folder : see `Tokens`
+
+    Returns
+    -------
+    integer array of shape (len(source),)
+    """
+    def count():
+        encode = tokenizer.backend_tokenizer
+        encode.no_padding()
+        encode.no_truncation()
+        lengths = []
+        for start in range(0, len(source), AT_A_TIME):
+            texts = source.read(np.arange(start, min(start + AT_A_TIME, len(source))))
+            sides = zip(*texts, strict=True) if source.is_pair else [texts]
+            lengths.append(np.max([
+                [len(tokens) for tokens in encode.encode_batch_fast(list(side))] for side in sides
+            ], axis=0))
+        return [np.concatenate(lengths)]
+
+    (lengths,) = _kept(folder, (source.key, key, "longest"), count)
+    return lengths
+
+
+def truncation(n_truncated, n_texts, max_length):
+    """What results say of texts that are too long."""
+    return (f"{n_truncated:,} of {n_texts:,} texts are longer than {max_length} tokens and lose "
+            "their end")
+
+
 def _tokenise(source, tokenizer, max_length):
     """Ids and types of all tokens, and each text's number of them and whether it lost its end."""
     encode = tokenizer.backend_tokenizer
@@ -93,4 +127,5 @@ def _kept(folder, key, make):
             for i, array in enumerate(make()):
                 np.save(temporary / f"{i}.npy", array)
             temporary.rename(path)
-    return [np.load(path / f"{i}.npy", mmap_mode="r") for i in range(4)]
+    n_arrays = len(list(path.glob("*.npy")))
+    return [np.load(path / f"{i}.npy", mmap_mode="r") for i in range(n_arrays)]

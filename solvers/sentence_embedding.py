@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 from benchopt import safe_import_context
 from scipy.stats import loguniform
@@ -51,6 +53,15 @@ class Solver(FeatureSolver):
     def recipe(self, config, n_train):
         rates = config["learning_rate"] * np.linspace(1, 0, config["n_steps"], endpoint=False)
         return Recipe(rates, config["batch_size"], config["weight_decay"])
+
+    def _predictor(self, inputs, trained):
+        cache = self._cache()
+        truncated = self.get_encoder().truncated(
+            self.study.X.source, None if cache is None else cache / "tokens"
+        )
+        if truncated:
+            warnings.warn(truncated, stacklevel=1)
+        return super()._predictor(inputs, trained)
 
     # What results depend on besides parameters and code.
     def _get_state(self):

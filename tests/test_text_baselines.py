@@ -113,6 +113,24 @@ class TestSentenceEmbedding:
                      train_size=40, n_splits=2)
         assert (rows["status"] == "ok").all() and (rows["score_test"] > 0.7).all()
 
+    def test_texts_that_are_too_long_are_counted(self, component, solve, encoder):
+        texts, y = some_texts(60)
+        # 2 special tokens, and 256 in all.
+        texts = [" ".join(["a"] * (255 if i < 3 else 254)) if i < 5 else text
+                 for i, text in enumerate(texts)]
+        rows = solve(population(y, texts), component("solver", "sentence_embedding"),
+                     train_size=40, n_splits=2)
+        expected = "3 of 60 texts are longer than 256 tokens and lose their end"
+        assert all(expected in message for message in rows["message"])
+
+    def test_of_a_pair_each_text_counts(self, encoder, tmp_path):
+        long, short = " ".join(["a"] * 255), " ".join(["a"] * 200)
+        pairs = view_of([short, long, "a", "a"], [short, "a", long, "a"]).source
+        for _ in range(2):
+            said = encoder(True).truncated(pairs, tmp_path)
+            assert said.startswith("2 of 4 texts are longer than 256")
+        assert encoder(False).truncated(view_of([short, "a"]).source) == ""
+
     def test_another_encoder_in_the_same_folder_is_another_run(self, component, tmp_path):
         pytest.importorskip("sentence_transformers")
         keys = []

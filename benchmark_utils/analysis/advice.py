@@ -125,8 +125,8 @@ def advice_notes(results, dataset, setting):
             text = (f"{a} leads {b} {text}, which is not resolved: it would take about "
                     f"{math.ceil(pair.splits_needed)} splits")
         if mean < 0 < difference:
-            text += (f"; but over all seeds {b} has the higher mean, by {digits(-mean)}, as {a} fails "
-                     "badly on a few")
+            text += (f"; but over all seeds {b} has the higher mean, by {digits(-mean)}, as "
+                     f"{a} fails badly on a few")
         elif pair.opposed:
             text += f"; but {b} wins {wins:.0%} of the splits"
             if pair.outperforms.low >= 0.5 or pair.outperforms.high <= 0.5:

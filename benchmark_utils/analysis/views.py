@@ -35,12 +35,12 @@ def title(results, dataset, setting, says, needs_gain=False, needs_both_rules=Fa
 
 def _what_is_missing(results, dataset, setting, needs_gain, needs_both_rules, needs_bench):
     rows = select(tidy(results), dataset=dataset, setting=setting)
-    summaries = learners(results, dataset, setting).values()
     if rows.empty:
         return "No run of this data set and setting has a result"
-    if not any(summary.n_ok for summary in summaries):
+    if not (rows["status"] == "ok").any():
         return "Every split of every learner failed; see the table Summary"
     has_bench = rows["n_bench"].iloc[0] > 0
+    summaries = learners(results, dataset, setting).values() if needs_gain else ()
     if needs_gain and all(summary.gain is None for summary in summaries):
         if not has_bench:
             return "This data set has no benchmarking set, so the gain can't be measured"

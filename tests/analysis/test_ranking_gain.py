@@ -348,7 +348,8 @@ def results_of(scores, sizes=SIZES, bench=None):
             **{f"p_obj_{name}": value for name, value in setting.items()},
             **{f"p_solver_{name}": value for name, value in solver.items()},
             "objective_split": k, "objective_budget": 1, "objective_n_train": sizes[i],
-            "objective_n_val": 0, "objective_score_test": score,
+            "objective_n_val": 0, "objective_n_bench": 1000, "objective_status": "ok",
+            "objective_score_test": score,
             "objective_score_bench": bench[i, m, s, k], "objective_outer_deltas": None,
         })
     return pd.DataFrame(rows)

@@ -1,10 +1,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import spearmanr
 
 from benchmark_utils.analysis import triage
 from benchmark_utils.analysis.gain import sample_gain
-from benchmark_utils.analysis.triage import runs, triage_notes, triage_table
+from benchmark_utils.analysis.triage import agreement_of_halves, runs, triage_notes, triage_table
 
 
 def results(omegas, deltas, outer=None, datasets=("one",)):
@@ -74,6 +75,57 @@ class TestRuns:
         expected = runs(frame)
         kept = expected[expected["configuration"] != 1]
         assert made["gain_20"].tolist() == kept["gain_20"].tolist()
+
+
+class TestAgreementOfHalves:
+    @pytest.fixture
+    def many(self):
+        """many(spread): learners whose splits share 0.4 ± spread of their errors' variance."""
+        def make(spread, n_seeds=20, n_learners=100):
+            rng = np.random.default_rng(0)
+            omegas, deltas, outer = {}, {}, {}
+            for i, share in enumerate(np.linspace(0.4 - spread, 0.4 + spread, n_learners)):
+                common = rng.standard_normal((n_seeds, 1))
+                own = rng.standard_normal((n_seeds, 20))
+                deltas[f"{i}"] = np.sqrt(share) * common + np.sqrt(1 - share) * own
+                outer[f"{i}"] = rng.standard_normal((n_seeds, 50))
+                omegas[f"{i}"] = np.zeros((n_seeds, 20))
+            return deltas, outer, results(omegas, deltas, outer)
+
+        return make
+
+    def test_by_hand(self, many):
+        deltas, outer, frame = many(0.3, n_learners=20)
+        expected = []
+        for halving in range(20):
+            order = np.random.default_rng(halving).permutation(20)
+            gains = np.array([
+                [sample_gain(deltas[name][half], outer[name][half], 10, np.random.default_rng(0),
+                             n_resamples=1, n_splits=[20]).gain[0]
+                 for half in (order[:10], order[10:])]
+                for name in deltas
+            ])
+            expected.append(spearmanr(*gains.T)[0])
+        assert agreement_of_halves(frame, 20) == pytest.approx(np.mean(expected))
+
+    def test_between_chance_and_certainty(self, many):
+        chance, some, most = (
+            agreement_of_halves(many(spread)[2], 20) for spread in (0, 0.2, 0.4)
+        )
+        assert abs(chance) < 0.2 < some < most < 1
+
+    def test_is_none_with_little(self, many):
+        assert agreement_of_halves(many(0.2, n_seeds=3)[2], 20) is None
+        assert agreement_of_halves(many(0.2, n_learners=2)[2], 20) is None
+        assert agreement_of_halves(many(0.2, n_learners=3)[2], 200) is None
+
+    def test_is_said(self, many):
+        frame = many(0.2, n_learners=20)[2]
+        assert triage_notes(frame)[2:] == [
+            "rank correlation of the G_20 of one half of the seeds with those of the other: "
+            f"{agreement_of_halves(frame, 20):.2f}; near 0, gains differ by chance, and no ω can "
+            "tell them"
+        ]
 
 
 class TestTable:
