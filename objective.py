@@ -107,8 +107,10 @@ class Objective(BaseObjective):
 
     def _seed(self, repetition):
         # Solvers that train the networks of several repetitions together ask for the others too.
-        own = self._run_context
-        self._run_context = replace(own, repetition=repetition)
+        own, content = self._run_context, self.population.content
+        self._run_context = replace(
+            own, repetition=repetition, dataset_name=content or own.dataset_name
+        )
         try:
             return self.get_seed(use_dataset=True, use_repetition=True)
         finally:

@@ -116,7 +116,9 @@ def load_population(
         table = read_openml(openml_id(dataset))
     else:
         table = read_bundled(dataset)
-    return make_population(table, target, task, decimal, bench_size, group)
+    population = make_population(table, target, task, decimal, bench_size, group)
+    population.content = content
+    return population
 
 
 def read_file(path, sep=None, encoding="utf-8-sig"):

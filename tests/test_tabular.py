@@ -1,5 +1,6 @@
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -127,16 +128,21 @@ def test_prepare_downloads_openml_only(tabular, monkeypatch):
 
 def test_run(people):
     output = people.parent / "result.parquet"
+    shutil.copytree(people.parent, people.parents[1] / "copy")
     command = [
         sys.executable, "-m", "benchopt", "run", str(ROOT),
         "--no-cache", "--no-plot", "--output", str(output),
         "-d", f"tabular[path='./my data/people.csv',{OPTIONS},bench_size=80]",
+        "-d", f"tabular[path='./copy/people.csv',{OPTIONS},bench_size=80]",
         "-s", "ridge", "-o", "score trust[train_size=60,n_splits=3]", "-r", "2",
     ]
     done = subprocess.run(command, cwd=people.parents[1], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = pd.read_parquet(output)
-    assert len(rows) == 6  # 2 repetitions of 3 splits
+    assert len(rows) == 12  # 2 files, 2 repetitions of 3 splits
+    # A file gives the same scores wherever it lies.
+    scores = rows.groupby("p_dataset_path")["objective_score_test"].agg(list).tolist()
+    assert scores[0] == scores[1] and len(set(scores[0])) > 1
     assert (rows["objective_status"] == "ok").all()
     assert (rows["objective_message"] == "").all()
     assert rows["objective_data"].str.startswith("people.csv: 200 examples").all()
