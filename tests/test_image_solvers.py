@@ -415,7 +415,7 @@ def test_a_contributed_network(draw_pcam, tmp_path, run):
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     code, = (block for block in re.findall(r"```python\n(.*?)```", text, re.S)
              if "ImageSolver" in block)
-    (tmp_path / "own.py").write_text(f"from benchopt import safe_import_context\n{code}")
+    (tmp_path / "own.py").write_text(code)
     draw_pcam(tmp_path / "data" / "pcam", n_train=12, n_valid=8)
     results, printed = run(
         "-d", "pcam[n_bench=10]", "-o", "score trust[train_size=8,val_size=0.2,n_splits=2]",
