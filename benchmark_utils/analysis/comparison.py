@@ -257,7 +257,7 @@ def comparison_table(results, dataset, setting):
             "splits needed": "" if math.isnan(pair.splits_needed)
             else "never enough" if math.isinf(pair.splits_needed)
             else str(math.ceil(pair.splits_needed)),
-            "P(a wins)": pair.outperforms.value, "95 % ": _interval(pair.outperforms),
+            "P(a wins)": pair.outperforms.value, "95 % of P": _interval(pair.outperforms),
             "note": "mean and wins are opposed" if pair.opposed else "",
             "paired splits": f"{pair.n_splits}/{pair.n_splits + pair.n_failed}",
         }

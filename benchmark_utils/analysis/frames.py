@@ -77,6 +77,9 @@ def tidy(results):
         rows[name] = results[f"p_solver_{name}"]
     rows["procedure"] = results["p_obj_procedure"]
     rows["seed"] = results["idx_rep"]
+    bases = [name for name in ("base_seed", "idx_rep") if name in results]
+    if len(bases) == 2 and results["base_seed"].nunique() > 1:
+        rows["seed"] = results.groupby(bases, sort=False).ngroup()
     return rows
 
 

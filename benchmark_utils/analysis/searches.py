@@ -46,20 +46,31 @@ def runs(results, dataset, setting):
 
 def algorithms(results, dataset, setting):
     """Labels of the algorithms with comparable runs under both the val and the test rule."""
+    return [name for name in _tuned_by_both(results, dataset, setting)
+            if not inconsistent_seeds(results, dataset, setting, name)]
+
+
+def _tuned_by_both(results, dataset, setting):
     names = dict.fromkeys(runs(results, dataset, setting)["algorithm"])
     return [name for name in names if len(_largest(results, dataset, setting, name))]
 
 
 @memoised
+def inconsistent_seeds(results, dataset, setting, algorithm):
+    """Seeds whose val-tuned configuration has a higher test score than the test-tuned one, which
+    can't be if both chose among the same fits."""
+    if _is_adaptive(results, dataset, setting, algorithm):
+        return []
+    val, test = _val_and_test(results, dataset, setting, algorithm)
+    return val.index[(val > test).any(axis=1)].tolist()
+
+
+@memoised
 def gap_of(results, dataset, setting, algorithm):
     """Gap and GapByBudget of one algorithm's largest search."""
-    val, test = (
-        _by_seed_and_budget(results, dataset, setting, algorithm, rule)
-        for rule in ("val", "test")
-    )
-    val, test = val.align(test, join="inner")
+    val, test = _val_and_test(results, dataset, setting, algorithm)
     last = val.columns[-1]
-    is_adaptive = _largest(results, dataset, setting, algorithm)["search"].eq("tpe").any()
+    is_adaptive = _is_adaptive(results, dataset, setting, algorithm)
     kwargs = dict(rng=np.random.default_rng(0), same_configurations=not is_adaptive)
     chosen_val, chosen_test = (
         _by_seed_and_budget(results, dataset, setting, algorithm, rule, "chosen")
@@ -76,11 +87,7 @@ def gap_of(results, dataset, setting, algorithm):
 
 def per_run(results, dataset, setting, algorithm):
     """Test scores of the val-tuned and of the test-tuned configuration, two Series by seed."""
-    val, test = (
-        _by_seed_and_budget(results, dataset, setting, algorithm, rule)
-        for rule in ("val", "test")
-    )
-    val, test = val.align(test, join="inner")
+    val, test = _val_and_test(results, dataset, setting, algorithm)
     return val.iloc[:, -1], test.iloc[:, -1]
 
 
@@ -107,10 +114,10 @@ def ranking_table(results, dataset, setting):
         is_tested = gap.n_runs > 1
         table_rows.append({
             "algorithm": name,
-            "val-tuned": gap.mean_val_tuned, "sd": gap.sd_val_tuned,
-            "rank": np.nan if ranked is None else ranked.rank_val_tuned[i],
-            "test-tuned": gap.mean_test_tuned, "sd ": gap.sd_test_tuned,
-            "rank ": np.nan if ranked is None else ranked.rank_test_tuned[i],
+            "val-tuned": gap.mean_val_tuned, "sd val": gap.sd_val_tuned,
+            "rank val": np.nan if ranked is None else ranked.rank_val_tuned[i],
+            "test-tuned": gap.mean_test_tuned, "sd test": gap.sd_test_tuned,
+            "rank test": np.nan if ranked is None else ranked.rank_test_tuned[i],
             "gap": gap.mean_gap, "gap/sd": gap.gap_to_sd,
             "P(win)": gap.p_win,
             "95 %": f"{gap.p_win_low:.2f}–{gap.p_win_high:.2f}" if is_tested else "",
@@ -126,11 +133,17 @@ def ranking_table(results, dataset, setting):
 def ranking_notes(results, dataset, setting):
     """Sentences on rank correlations, the fitted line and the zero gaps; a list of str."""
     names, ranked = ranking_of(results, dataset, setting)
-    if not names:
-        return []
+    said = []
+    for name in _tuned_by_both(results, dataset, setting):
+        seeds = inconsistent_seeds(results, dataset, setting, name)
+        if seeds:
+            said.append(
+                f"{name} is left out: in seed {seeds[0]} its val-tuned configuration has the "
+                "higher test score, so the rules chose among different fits; delete __cache__ and "
+                "run both rules again"
+            )
     gaps = [gap_of(results, dataset, setting, name)[0] for name in names]
     n_runs = sum(gap.n_runs for gap in gaps)
-    said = []
     if n_runs:
         zero = f"Zero gaps: {sum(gap.n_zero for gap in gaps) / n_runs:.1%} of {n_runs} runs; "
         if all(gap.n_runs < 2 for gap in gaps):
@@ -163,7 +176,7 @@ def reported_and_true(results, dataset, setting, algorithm, rule):
     of = runs(results, dataset, setting)
     of = of[of["algorithm"] == algorithm]
     column, of_refit = REPORTED[rule]
-    refits = of[(of["tuning"] == "cv") & of["is_refit"]]
+    refits = _refits(results, dataset, setting, algorithm, of["search"])
     searched = of[(of["tuning"] == rule) & (of["is_refit"] == of_refit)]
     curves = {}
     for n_configs, size_rows in _searches(searched):
@@ -223,7 +236,7 @@ def optimism_table(results, dataset, setting):
                     "algorithm": algorithm, "rule": rule, "configurations": size,
                     "reported": measured.mean_reported, "true": measured.mean_true,
                     "optimism": measured.optimism, "se": measured.optimism_se,
-                    "true − default": bought.over_default, "se ": bought.over_default_se,
+                    "true − default": bought.over_default, "se default": bought.over_default_se,
                     "true − best": missed.over_best, "runs": measured.n_repetitions,
                 })
     return pd.DataFrame(table_rows)
@@ -296,6 +309,19 @@ def _largest(results, dataset, setting, algorithm):
     return of[of["n_configs"] == of.groupby("tuning")["n_configs"].transform("max")]
 
 
+def _is_adaptive(results, dataset, setting, algorithm):
+    return _largest(results, dataset, setting, algorithm)["search"].eq("tpe").any()
+
+
+def _val_and_test(results, dataset, setting, algorithm):
+    """Test scores by seed and budget under both rules, where both have them."""
+    val, test = (
+        _by_seed_and_budget(results, dataset, setting, algorithm, rule)
+        for rule in ("val", "test")
+    )
+    return val.align(test, join="inner")
+
+
 def _by_seed_and_budget(results, dataset, setting, algorithm, rule, column="score_test"):
     of = _largest(results, dataset, setting, algorithm)
     return of[of["tuning"] == rule].pivot(index="seed", columns="budget", values=column)
@@ -319,6 +345,21 @@ def _matching(refits, n_configs):
     return n_configs if n_configs in sizes else max(sizes, default=n_configs)
 
 
+def _refits(results, dataset, setting, algorithm, searches):
+    """Runs of `cv`, refitted, of the same searches: of the algorithm itself, or else of one that
+    differs in nothing but the inner folds, which `cv` doesn't have."""
+    of = runs(results, dataset, setting)
+    same = of["algorithm"].map(_untuned(results)).eq(_untuned(results)[algorithm])
+    of = of[same & of["search"].isin(searches) & (of["tuning"] == "cv") & of["is_refit"]]
+    own_first = of.iloc[np.argsort(of["algorithm"] != algorithm, kind="stable")]
+    return own_first.drop_duplicates(["search", "n_configs", "budget", "seed"])
+
+
+def _untuned(results):
+    """Label of each algorithm without the parameters of its search."""
+    return dict(tidy(results)[["algorithm", "untuned"]].drop_duplicates().to_numpy())
+
+
 def _default_scores(results, dataset, setting, algorithm, rule):
     """True scores by seed of the default configuration on what `rule` trains on, or None."""
     of = runs(results, dataset, setting)
@@ -327,6 +368,6 @@ def _default_scores(results, dataset, setting, algorithm, rule):
                 & (of["n_configs"] == 1) & (of["search"] == "grid")]
     else:
         # Without a search, it doesn't matter which.
-        untuned = dict(tidy(results)[["algorithm", "untuned"]].drop_duplicates().to_numpy())
+        untuned = _untuned(results)
         of = of[of["algorithm"].map(untuned).eq(untuned[algorithm]) & (of["tuning"] == "default")]
     return of.drop_duplicates("seed").set_index("seed")["score_bench"] if len(of) else None

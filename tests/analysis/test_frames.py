@@ -165,6 +165,12 @@ class TestTidy:
             ["b", 0, -1], ["b", 1, -1], ["a", 0, -2], ["a", 1, -2]
         ]
 
+    def test_base_seeds_have_seeds_of_their_own(self):
+        first = results_of([("b", {}), ("a", {})]).assign(base_seed=0)
+        both = pd.concat([first, first.assign(base_seed=1)], ignore_index=True)
+        assert tidy(first)["seed"].tolist() == [0, 1, 0, 1]
+        assert tidy(both)["seed"].tolist() == [0, 1, 0, 1, 2, 3, 2, 3]
+
     def test_results_are_left_alone(self, result_file):
         results = read_results(result_file)
         before = results.copy()
