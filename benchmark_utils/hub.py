@@ -115,16 +115,20 @@ class HubData:
         from datasets import Dataset
 
         paths = [path for paths in self.files().values() for path in paths]
+        n_rows = 0
         for path in paths:
             try:
                 with ParquetFile(path) as file:
                     names = file.schema_arrow.names
+                    n_rows += file.metadata.num_rows
             except (pa.ArrowInvalid, OSError) as error:
                 raise InputError(f"{path} is damaged ({error}). {self._how_to_get()}") from error
             for column in columns:
                 if column not in names:
                     raise InputError(f"{path} has no column {column!r}: "
                                      f"{suggestion(column, names)}")
+        if not n_rows:
+            raise InputError(f"{paths[0]} holds no rows. {self._how_to_get()}")
         try:
             return Dataset.from_parquet(list(map(str, paths)), columns=columns)
         except Exception as error:

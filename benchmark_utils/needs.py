@@ -1,4 +1,5 @@
 """What a component needs beyond requirements.txt."""
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 
@@ -14,3 +15,14 @@ def need(*packages):
         # Without an origin it is a mere folder of that name, such as this benchmark's datasets.
         if spec is None or spec.origin is None:
             raise ImportError(f"{package} isn't installed", name=package)
+
+
+def versions(*packages):
+    """Versions of packages, for the keys of caches; None for an absent one."""
+    found = []
+    for package in packages:
+        try:
+            found.append(version(package))
+        except PackageNotFoundError:
+            found.append(None)
+    return tuple(found)

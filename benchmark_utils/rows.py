@@ -21,7 +21,8 @@ def make_rows(outcomes, splits, study, population, is_bootstrap):
     Returns
     -------
     list of dict
-        The columns of every row are the same; a score that wasn't computed is
+        The columns of every row are the same; `n_train` and `n_val` are those of the split,
+        also where a rule trains on both or on the test fold; a score that wasn't computed is
         NaN. `*redundancy*` and `outer_deltas` are given at the largest budget only,
         `stopped` says on the last split why others weren't made.
     """

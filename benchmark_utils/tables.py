@@ -29,6 +29,9 @@ BUNDLED = {
 MISSING = (
     "", "?", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaN", "nan", "NaT", "NULL", "null", "None",
 )
+#: a date, or date and time, of ISO 8601
+DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
+COMPRESSED = (".gz", ".bz2", ".zip", ".xz", ".zst")
 MIN_EXAMPLES = 10
 # A benchmarking set is set aside by itself if it is this share, and has this many examples.
 AUTO_BENCH_PERCENT = 60
@@ -150,13 +153,17 @@ def read_file(path, sep=None, encoding="utf-8-sig"):
         ".parquet": _read_parquet, ".pq": _read_parquet,
     }
     suffix = path.suffix.lower()
-    if suffix not in readers:
-        raise InputError(
-            f"{path.name}: the extension {suffix!r} is none of {', '.join(readers)}: convert or "
-            "rename the file"
-        )
     if not path.is_file():
-        raise InputError(f"{path.name}: there is no file {path.absolute()}: correct path")
+        what = f"a folder, {path.absolute()}, is no file" if path.is_dir() else (
+            f"there is no file {path.absolute()}"
+        )
+        raise InputError(f"{path.name}: {what}: correct path")
+    if suffix not in readers:
+        advice = "decompress" if suffix in COMPRESSED else "convert or rename"
+        raise InputError(
+            f"{path.name}: the extension {suffix!r} is none of {', '.join(readers)}: {advice} the "
+            "file"
+        )
     if readers[suffix] is _read_parquet:
         return _read_parquet(path)
     return _read_text(path, sep or ("\t" if suffix == ".tsv" else ","), encoding)
@@ -217,8 +224,9 @@ def make_population(table, target=None, task=None, decimal=".", bench_size="auto
     Features become float64 (dates and times as seconds since 1970, time spans
     as seconds), boolean or text, with their missing values. In a text file, a
     column is numeric if all its values but the missing ones (`MISSING`) are
-    numbers, boolean if they are true or false in any case, and text
-    otherwise, of which only the empty one is missing.
+    numbers, boolean if they are true or false in any case, a date or time if they
+    are of ISO 8601 (`DATE`), and text otherwise, of which only the empty one is
+    missing.
 
     Parameters
     ----------
@@ -308,6 +316,10 @@ def _parse(file_name, reader, sep):
     if header is None:
         raise InputError(f"{file_name}: the file is empty")
     header = [name.strip() for name in header]
+    if header[0].startswith("sep="):
+        raise InputError(
+            f"{file_name}: line 1 is {sep.join(header)!r}, which only Excel understands: remove it"
+        )
     for other in (";", "\t", "|", ","):
         if len(header) == 1 and other != sep and other in header[0]:
             raise InputError(
@@ -458,7 +470,7 @@ def _labels(table, name, column, is_fractional):
 def _feature(table, name, decimal):
     column = _standard(table, name)
     if table.lines is not None:
-        column = _typed(column, MISSING, decimal)
+        column = _dates(_typed(column, MISSING, decimal))
         if types.is_string_dtype(column):
             _check_decimal(table, name, decimal)
     if types.is_string_dtype(column) or types.is_bool_dtype(column):
@@ -488,12 +500,10 @@ def _standard(table, name):
         return column.astype("boolean")
     if types.is_numeric_dtype(column):
         return column
-    second = pd.Timedelta(seconds=1)
     if types.is_timedelta64_dtype(column):
-        return column / second
+        return column / pd.Timedelta(seconds=1)
     if types.is_datetime64_any_dtype(column):
-        # In nanoseconds, the year 9999 is out of range.
-        return (column - pd.Timestamp(0, tz=column.dt.tz).as_unit("s")) / second.as_unit("s")
+        return _seconds(column)
     raise table.error(
         f"column {name!r} holds values of a type that can't be used "
         f"({table.example(name, column.notna())}): remove or convert it"
@@ -511,6 +521,27 @@ def _typed(text, missing, decimal):
     if lower.isin(["true", "false"]).all():
         return (lower == "true").astype("boolean").reindex(text.index)
     return text.mask(text == "")
+
+
+def _dates(column):
+    """A column of text as seconds since 1970 where all its values are dates or times."""
+    if not types.is_string_dtype(column):
+        return column
+    present = column[~column.isin(MISSING) & column.notna()]
+    if not present.str.fullmatch(DATE, flags=re.ASCII).all():
+        return column
+    try:
+        times = pd.to_datetime(present, format="ISO8601", utc=True)
+    except ValueError:
+        # Such as 2024-02-30.
+        return column
+    return _seconds(times).reindex(column.index)
+
+
+def _seconds(times):
+    # In nanoseconds, the year 9999 is out of range.
+    start = pd.Timestamp(0, tz=times.dt.tz).as_unit("s")
+    return (times - start) / pd.Timedelta(seconds=1).as_unit("s")
 
 
 def _is_number(text, decimal):
@@ -577,8 +608,8 @@ def _bench_count(table, bench_size):
         )
     if n - n_bench < MIN_EXAMPLES:
         raise table.error(
-            f"bench_size={bench_size} leaves {n - n_bench} of {n} examples for study sets, fewer "
-            f"than {MIN_EXAMPLES}: use bench_size={n - MIN_EXAMPLES} or less"
+            f"bench_size={bench_size} leaves {max(n - n_bench, 0)} of {n} examples for study sets, "
+            f"fewer than {MIN_EXAMPLES}: use bench_size={n - MIN_EXAMPLES} or less"
         )
     return n_bench, f"benchmarking set of {n_bench:,}" if n_bench else "no benchmarking set"
 

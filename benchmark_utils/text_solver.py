@@ -13,6 +13,7 @@ from scipy.stats import loguniform, randint, uniform
 
 from benchmark_utils.checkpoints import checkpoint_folder, checkpoint_version
 from benchmark_utils.errors import InputError, check_boolean
+from benchmark_utils.needs import versions
 from benchmark_utils.solver import SplitSolver
 from benchmark_utils.texts import not_texts
 from benchmark_utils.tokens import Tokens, truncation
@@ -139,7 +140,10 @@ class TransformerSolver(SplitSolver):
 
     # Benchopt's cache key and the store's: results differ in the last digits between devices.
     def _get_state(self):
-        return {"torch": torch_and_device(), "checkpoint": checkpoint_version(self.checkpoint)}
+        return {
+            "torch": torch_and_device(), "checkpoint": checkpoint_version(self.checkpoint),
+            "packages": versions("transformers", "tokenizers"),
+        }
 
     def __setstate__(self, state):
         pass

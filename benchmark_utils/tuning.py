@@ -271,6 +271,7 @@ def _trained_on_test(k, job):
     return Job(Split(test, NOTHING, test), (3, k))
 
 
+# Means that are equal but for rounding are not seen as ties, as in GridSearchCV.
 def _cv(tuner):
     def fit(batch):
         by_split = [tuner.fit(job, batch) for _, job in tuner.split_jobs()]

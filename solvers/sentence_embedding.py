@@ -7,7 +7,7 @@ from scipy.stats import loguniform
 from benchmark_utils.checkpoints import checkpoint_version
 from benchmark_utils.errors import InputError
 from benchmark_utils.feature_solver import FeatureSolver
-from benchmark_utils.needs import need
+from benchmark_utils.needs import need, versions
 from benchmark_utils.sentence_encoder import SentenceEncoder, packaged_encoder
 from benchmark_utils.texts import not_texts
 from benchmark_utils.torch_solver import Recipe
@@ -65,7 +65,10 @@ class Solver(FeatureSolver):
 
     # What results depend on besides parameters and code.
     def _get_state(self):
-        return {**super()._get_state(), "encoder": self._encoder_version()}
+        return {
+            **super()._get_state(), "encoder": self._encoder_version(),
+            "packages": versions("sentence_transformers", "transformers", "tokenizers"),
+        }
 
     def _encoder_version(self):
         try:

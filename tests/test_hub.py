@@ -209,3 +209,9 @@ def test_folders_while_benchopt_sets_a_benchmark_up(monkeypatch, tmp_path):
 
     monkeypatch.setattr(hub, "get_data_path", get_data_path)
     assert hub.data_path("toy") == tmp_path / "toy"
+
+
+def test_no_rows(local):
+    write_all(local, n=0)
+    with pytest.raises(InputError, match=r"train-.* holds no rows. .*benchopt prepare . -d toy"):
+        DATA.load(["label"])

@@ -1,8 +1,9 @@
 import sys
 
+import numpy as np
 import pytest
 
-from benchmark_utils.needs import need
+from benchmark_utils.needs import need, versions
 
 
 def test_what_is_installed_is_not_imported(tmp_path, monkeypatch):
@@ -18,3 +19,7 @@ def test_a_folder_of_that_name_is_no_package(tmp_path, monkeypatch):
     for missing in ("some_folder", "not_there"):
         with pytest.raises(ImportError, match=f"{missing} isn't installed"):
             need("numpy", missing)
+
+
+def test_versions():
+    assert versions("numpy", "no_such_package") == (np.__version__, None)

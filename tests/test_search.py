@@ -277,6 +277,8 @@ class TestBestSoFar:
         # NaN never wins, wherever it is.
         ([NAN, 0.2, NAN, 0.3], [-1, 1, 1, 3], [0, 0, 0, 0]),
         ([0.2, NAN, 0.2], [0, 0, 0], [0, 0, 1]),
+        # Nearly equal is better or worse.
+        ([0.5, 0.5001, 0.5], [0, 1, 1], [0, 0, 0]),
         ([NAN, NAN], [-1, -1], [0, 0]),
         # Negative scores, such as minus the squared error.
         ([-3.0, -1.0, -2.0], [0, 1, 1], [0, 0, 0]),

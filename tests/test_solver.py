@@ -1,4 +1,5 @@
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,8 @@ from threadpoolctl import threadpool_info
 
 from benchmark_utils.population import Examples, GeneratedPopulation, PoolPopulation
 from benchmark_utils.solver import EstimatorSolver, SplitSolver
+from benchmark_utils.splits import Split
+from benchmark_utils.tuning import Job
 from benchmark_utils.views import View
 
 
@@ -394,6 +397,23 @@ class TestSolversOfTheBenchmark:
         for population in (REGRESSION, CLASSES):
             rows = solve(population, template.get_instance(), train_size=40, n_splits=3)
             assert (rows["status"] == "ok").all(), rows["message"].tolist()
+
+
+def test_everything_that_makes_a_record_is_in_its_key():
+    solver = Mean.get_instance()
+    solver.seed = 0
+    split = Split(np.arange(4), np.arange(4, 6), np.arange(6, 8))
+    job = Job(split, (0, 0))
+    jobs = [
+        job, replace(job, with_bench=False), replace(job, with_outer=True),
+        replace(job, seed_key=(0, 1)),
+        *(replace(job, split=replace(split, **{part: np.arange(9, 11)}))
+          for part in ("train", "val", "test")),
+    ]
+    keys = [solver._key(of, 0, {}) for of in jobs]
+    keys += [solver._key(job, 1, {}), solver._key(job, 0, {"a": 1}), solver._key(job, 0, {"a": 2})]
+    assert len(set(keys)) == len(keys)
+    assert solver._key(job, 0, {"a": 1, "b": 2}) == solver._key(job, 0, {"b": 2, "a": 1})
 
 
 class TestFailuresInTheStore:

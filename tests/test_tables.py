@@ -265,6 +265,22 @@ def test_missing_numbers(load, missing):
     np.testing.assert_array_equal(X["age"], [1, np.nan, 2.5] * 4)
 
 
+@pytest.mark.parametrize("texts, expected", [
+    (["1970-01-02", "", "1969-12-31"], [86400, np.nan, -86400]),
+    (["1970-01-01 00:01", "1970-01-01T00:00:02.5", "NA"], [60, 2.5, np.nan]),
+    (["1970-01-01T01:00+01:00", "1970-01-01T00:00:01Z"], [0, 1]),
+    (["9999-12-31"], [253402214400]),
+])
+def test_dates_are_seconds_as_in_parquet(load, texts, expected):
+    X, _ = examples_of(load(lines("day,y", texts, ["a", "b"])))
+    np.testing.assert_array_equal(X["day"], np.resize(expected, 12))
+
+
+@pytest.mark.parametrize("text", ["31.12.2024", "2024-02-30", "2024-W01", "12:30", "2024-1-1"])
+def test_other_dates_are_text(load, text):
+    assert "1 categorical" in load(lines("day,y", [text, "2024-01-01"], ["a", "b"])).description
+
+
 def test_digits_of_other_scripts_are_text(load):
     population = load(lines("age,y", ["١٢", "٣", "4"], ["a", "b"]))
     assert "1 categorical" in population.description
@@ -393,8 +409,21 @@ def test_missing_file_and_extension(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=re.escape(f"no file {tmp_path}/data/people.csv")):
         read_file("data/people.csv")
-    with pytest.raises(InputError, match=r"extension '\.xlsx' is none of \.csv, \.tsv, \.txt"):
-        read_file("people.xlsx")
+    for name, message in (
+        ("people.xlsx", "extension '.xlsx' is none of .csv, .tsv, .txt, .parquet, .pq: convert"),
+        ("people.csv.gz", "extension '.gz' is none of .csv, .tsv, .txt, .parquet, .pq: decompress"),
+    ):
+        (tmp_path / name).touch()
+        with pytest.raises(InputError, match=re.escape(message)):
+            read_file(name)
+    (tmp_path / "all.csv").mkdir()
+    with pytest.raises(InputError, match="all.csv: a folder, .*, is no file"):
+        read_file("all.csv")
+
+
+def test_line_for_excel(load):
+    with pytest.raises(InputError, match="line 1 is 'sep=;', which only Excel understands"):
+        load("sep=;\n" + GOOD.replace(",", ";"), sep=";")
 
 
 def test_home_folder(tmp_path, monkeypatch):
@@ -429,7 +458,7 @@ def test_bench_size(n, bench_size, n_bench, described):
 @pytest.mark.parametrize("bench_size, message", [
     (91, "bench_size=91 leaves 9 of 100 examples for study sets, fewer than 10: use bench_size=90"),
     (0.95, "bench_size=0.95 leaves 5 of 100 examples"),
-    (200, "bench_size=200 leaves -100 of 100"),
+    (200, "bench_size=200 leaves 0 of 100"),
     (-1, "bench_size=-1 is neither"), (1.0, "bench_size=1.0 is neither"),
     (True, "bench_size=True is neither"), ("half", "bench_size='half' is neither"),
 ])

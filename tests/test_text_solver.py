@@ -323,6 +323,10 @@ class TestBadCheckpoints:
     def test_none_is_named(self, reason):
         assert "no model is named: checkpoint=" in reason(None)
 
+    def test_max_length_that_leaves_nothing(self, reason, checkpoint):
+        said = reason(checkpoint("bert"), max_length=2)
+        assert "max_length=2 leaves nothing of a text, beside 2 special tokens" in said
+
     def test_best_epoch_that_is_no_boolean(self, reason, checkpoint):
         said = reason(checkpoint("bert"), best_epoch="false")
         assert "best_epoch='false' is neither True nor False" in said

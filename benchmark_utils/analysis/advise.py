@@ -2,7 +2,7 @@
 
     python -m benchmark_utils.analysis.advise FILE --target COLUMN --task TASK -s SOLVER [-s …]
 
-FILE is a CSV or parquet file, or the name of one of scikit-learn's data sets that `tabular` knows.
+FILE is a CSV or parquet file, or one of scikit-learn's data sets or the number of one on OpenML.
 All examples (or those of --train-size) are split K times; none are set aside.
 """
 import argparse
@@ -14,7 +14,7 @@ from benchopt.runner import run_benchmark
 
 from benchmark_utils.analysis.report import print_tables
 from benchmark_utils.errors import suggestion
-from benchmark_utils.tables import BUNDLED
+from benchmark_utils.tables import BUNDLED, openml_id
 
 ROOT = Path(__file__).parents[2]
 TABLES = ("advice", "comparisons")
@@ -26,7 +26,8 @@ def main(arguments=None):
         prog="python -m benchmark_utils.analysis.advise",
         description="Are the splits enough, and which learner is better?",
     )
-    parser.add_argument("file", help=f"CSV or parquet file, or one of {', '.join(BUNDLED)}")
+    parser.add_argument("file", help=f"CSV or parquet file, or one of {', '.join(BUNDLED)}, "
+                        "or a number on OpenML")
     parser.add_argument("--target", help="column to predict")
     parser.add_argument("--task", choices=["classification", "regression"])
     parser.add_argument("--group", help="column of what rows belong together by, as patients")
@@ -38,6 +39,8 @@ def main(arguments=None):
     )
     parser.add_argument("--splits", type=int, default=20, help="K, by default 20")
     parser.add_argument("--test-size", type=float, default=0.2, help="share, by default 0.2")
+    parser.add_argument("--val-size", type=float, default=0.0,
+                        help="share for solvers with tuning=val, by default 0")
     parser.add_argument(
         "--train-size", type=int, help="training examples; by default all but the test share"
     )
@@ -47,17 +50,18 @@ def main(arguments=None):
     if Path(options.output).name != options.output:
         parser.error(f"--output={options.output} is not a plain name: results go to outputs/")
 
-    is_name = not Path(options.file).suffix
-    if is_name and options.file not in BUNDLED and not Path(options.file).exists():
+    path = Path(options.file).expanduser()
+    is_named = options.file in BUNDLED or openml_id(options.file) is not None
+    if not (path.suffix or is_named or path.exists()):
         parser.error(f"{options.file} is neither a file nor a data set of scikit-learn: "
                      f"{suggestion(options.file, BUNDLED)}")
 
     data = dict(target=options.target, task=options.task, group=options.group)
-    if options.file in BUNDLED:
+    if is_named and not path.is_file():
         data |= dict(dataset=options.file)
     else:
         data |= dict(
-            path=str(Path(options.file).expanduser().resolve()), sep=options.sep,
+            path=str(path.resolve()), sep=options.sep,
             decimal=options.decimal, encoding=options.encoding,
         )
     try:
@@ -65,7 +69,7 @@ def main(arguments=None):
             str(ROOT), dataset_names=[{"tabular": {**data, "bench_size": 0}}],
             objective_filters=[{"score trust": {
                 "train_size": options.train_size or "max", "test_size": options.test_size,
-                "n_splits": options.splits,
+                "val_size": options.val_size, "n_splits": options.splits,
             }}],
             solver_names=options.solver, n_repetitions=1, n_jobs=options.jobs,
             output_file=options.output, display=False,

@@ -97,7 +97,12 @@ def main(arguments=None):
 
     chosen = print_tables(results, dict.fromkeys([*USUAL, options.table]))[options.table]
     if not chosen and (options.csv or options.latex):
-        print(f"These results have no table {options.table}.", file=sys.stderr)
+        says = TABLES[options.table][1] if options.table in TABLES else lambda *_: []
+        reasons = {
+            reason.strip() for of in _combinations(results) for reason in says(results, *of)[1:]
+        }
+        why = f": {'; '.join(sorted(reasons))}" if reasons else "."
+        print(f"These results have no table {options.table}{why}", file=sys.stderr)
         return 1
     combined = pd.concat(chosen) if chosen else None
     if chosen:

@@ -48,6 +48,22 @@ def test_target_of_a_bundled_data_set(monkeypatch, tmp_path, capfd):
     assert "regression of target 'alcohol'" in capfd.readouterr().out
 
 
+def test_a_tuning_rule_that_needs_a_validation_part(advise):
+    solver = "ridge[tuning=val,n_configs=2]"
+    assert advise("--target", "grade", "-s", solver)[0] == 1
+    code, out, err = advise("--target", "grade", "-s", solver, "--val-size", "0.2")
+    assert code == 0 and "36 training, 12 validation and 12 test" in out, out + err
+
+
+def test_a_number_on_openml(monkeypatch, capfd):
+    def offline(*arguments, **options):
+        raise OSError("no network")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", offline)
+    assert main(["31", "-s", "ridge"]) == 1
+    assert "OpenML 31 can't be loaded" in capfd.readouterr().out
+
+
 def test_wrong_column(advise):
     code, out, err = advise("--target", "grades", "-s", "ridge")
     assert code == 1
