@@ -6,6 +6,7 @@ data, learning rates and weight decay, none of which depends on what it is train
 """
 import time
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -202,7 +203,8 @@ def _train_group(group, modules, loss, device, optimizer, on_steps, score):
     n_steps, batch_size = len(group[0].learning_rates), group[0].batch_size
     batches = _Batches(group, device)
     parameters, unpack = _stack(modules, device)
-    module = modules[0].to(device)
+    # A copy, as smaller groups may have to be made of the modules where they are.
+    module = deepcopy(modules[0]).to(device)
 
     def member_loss(member, x, y):
         return loss(functional_call(module, member, (x,)), y)

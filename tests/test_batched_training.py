@@ -222,6 +222,22 @@ class TestMemory:
             torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
         assert sizes == [6, 3, 2, 1, 3, 2, 1]
 
+    def test_on_another_device(self):
+        """Where memory runs out in the first step, which is after the modules were moved."""
+        calls = []
+
+        def loss(outputs, y):
+            calls.append(len(calls))
+            if len(calls) <= 2:  # traced, and then not
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return cross_entropy(outputs, y)
+
+        made = train(
+            different(), loss, device="meta",
+            optimizer=lambda parameters, lr, fused: torch.optim.Adam(parameters, lr=lr),
+        )
+        assert [type(one) for one in made] == [batched_training.Trained] * 6
+
     def test_not_even_one(self, monkeypatch):
         self.limit(monkeypatch, 0)
         made = train(different(), cross_entropy)
