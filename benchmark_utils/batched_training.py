@@ -16,6 +16,8 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 STEPS_AT_A_TIME = 64
 ROWS_AT_A_TIME = 8192
+# Of errors that are no OutOfMemoryError: the processor's, the driver's and the libraries'.
+OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "STATUS_ALLOC_FAILED")
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +197,7 @@ def _train_or_halve(group, modules, loss, device, optimizer, on_steps, score):
 def is_out_of_memory(error):
     """Whether an exception says that memory ran out, of a GPU or the machine."""
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
-        isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+        isinstance(error, RuntimeError) and any(text in str(error) for text in OUT_OF_MEMORY)
     )
 
 

@@ -1,4 +1,5 @@
-"""The two things that can go wrong without being a bug, and how their messages list names."""
+"""What can go wrong without being a bug, and how messages list names."""
+import re
 from difflib import SequenceMatcher
 
 LONGEST_LIST = 5
@@ -20,6 +21,19 @@ def check_boolean(name, value):
     """InputError for anything else: Benchopt's command line makes text of false and no."""
     if not isinstance(value, bool):
         raise InputError(f"{name}={value!r} is neither True nor False")
+
+
+#: what PyTorch says of a GPU, or of memory, in a RuntimeError
+OF_THE_MACHINE = re.compile(
+    r"out of memory|can't allocate memory|(CUDA|CUDNN) error|(CUBLAS|CUDNN)_STATUS_", re.IGNORECASE,
+)
+
+
+def is_of_the_machine(error):
+    """Whether an exception is due to the state of the machine, and may not come again."""
+    return isinstance(error, MemoryError | ImportError | OSError) or (
+        isinstance(error, RuntimeError) and OF_THE_MACHINE.search(str(error)) is not None
+    )
 
 
 def listed(items, longest=LONGEST_LIST):

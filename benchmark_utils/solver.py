@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 from benchmark_utils.encoding import table_encoder
-from benchmark_utils.errors import Diverged, InputError
+from benchmark_utils.errors import Diverged, InputError, is_of_the_machine
 from benchmark_utils.fingerprint import code_fingerprint
 from benchmark_utils.progress import Progress
 from benchmark_utils.seeds import Role, integer_seed
@@ -191,7 +191,7 @@ class SplitSolver(BaseSolver):
                 record = dict(status="diverged", message=str(error))
             except Exception as error:
                 record = dict(status="failed", message=f"{type(error).__name__}: {error}")
-                is_lasting = not isinstance(error, (MemoryError, ImportError, OSError))
+                is_lasting = not is_of_the_machine(error)
         if not record["message"] and caught:
             first = caught[0]
             record["message"] = f"{first.category.__name__}: {first.message}"

@@ -243,6 +243,14 @@ class TestMemory:
         made = train(different(), cross_entropy)
         assert [type(one) for one in made] == [MemoryError] * 6
 
+    @pytest.mark.parametrize(("message", "is_memory"), [
+        ("CUDA error: out of memory", True), ("[enforce fail] can't allocate memory", True),
+        ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", True),
+        ("CUDA error: unspecified launch failure", False),
+    ])
+    def test_what_says_that_memory_ran_out(self, message, is_memory):
+        assert batched_training.is_out_of_memory(RuntimeError(message)) == is_memory
+
     def test_a_real_shortage(self):
         # Batches of 2⁴⁰ examples.
         (made,) = train([training(batch_size=2**40)], cross_entropy)

@@ -419,7 +419,11 @@ def test_everything_that_makes_a_record_is_in_its_key():
 class TestFailuresInTheStore:
     @pytest.mark.parametrize("error, is_tried_again", [
         (MemoryError("full"), True), (OSError("no space"), True), (ImportError("absent"), True),
-        (ValueError("singular"), False),
+        (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"), True),
+        (RuntimeError("CUDA error: unspecified launch failure"), True),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), True),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), True),
+        (ValueError("singular"), False), (RuntimeError("sizes don't match"), False),
     ])
     def test_what_the_machine_caused_is_tried_again(
         self, solve, tmp_path, monkeypatch, error, is_tried_again
