@@ -96,7 +96,8 @@ class ImageSource:
             raise InputError(f"damaged={damaged!r} is none of {', '.join(DAMAGE_RULES)}")
         _, state = self._kept
         with self._lock():
-            unknown = np.flatnonzero(state == UNKNOWN)
+            # Damaged ones anew, as it may have been a decoder that was missing.
+            unknown = np.flatnonzero(np.isin(state, [UNKNOWN, DAMAGED]))
             with Progress("checking", len(unknown), "image") as progress:
                 for part in _parts(unknown):
                     state[part] = [self._state_of(content) for content in self._contents(part)]
@@ -109,7 +110,7 @@ class ImageSource:
 
     def _refuse(self, rows):
         first = rows[:LONGEST_LIST]
-        errors = [self._try(content) for content in self._contents(first)]
+        errors = [self._problem_of(content) for content in self._contents(first)]
         height, width = self.shape
         advice = (
             f"aren't {width} × {height}: resize=True brings them to it"
@@ -138,15 +139,27 @@ class ImageSource:
             raise _OtherSizeError(f"{image.width} × {image.height}")
         return image
 
+    def _check(self, content):
+        image = self._open(content)
+        image.verify() if image.format == "PNG" else image.load()
+
     def _state_of(self, content):
         try:
-            image = self._open(content)
-            image.verify() if image.format == "PNG" else image.load()
+            self._check(content)
+        except MemoryError:
+            raise
         except _OtherSizeError:
             return OTHER_SIZE
         except Exception:
             return DAMAGED
         return SOUND
+
+    def _problem_of(self, content):
+        try:
+            self._check(content)
+            self._pixels_of(content)
+        except Exception as error:
+            return error
 
     def _pixels_of(self, content):
         from PIL.Image import Resampling

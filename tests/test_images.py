@@ -114,6 +114,13 @@ class TestReading:
         assert len(keys) == 4
 
 
+def with_wrong_checksum(file):
+    """A PNG file whose pixels are all right."""
+    start = file.index(b"IDAT")
+    end = start + 4 + int.from_bytes(file[start - 4:start])
+    return file[:end] + bytes(4) + file[end + 4:]
+
+
 class Running:
     def __init__(self, folder):
         self.folder = folder
@@ -134,6 +141,26 @@ class TestBadImages:
             bad.usable_rows() if is_checked else bad.read([0, 3])
         assert bad.usable_rows("drop").tolist() == [0, 1, 2, 4]
         assert len(bad.read([4, 0])) == 2
+
+    def test_a_wrong_checksum_is_named(self):
+        with pytest.raises(InputError, match="row 1: .*checksum"):
+            source([DRAWN[0], with_wrong_checksum(encoded(DRAWN[1]))]).usable_rows()
+
+    def test_what_the_machine_caused_is_no_damage(self, tmp_path, monkeypatch):
+        """A decoder that is missing today, or memory."""
+        def load(image):
+            raise MemoryError
+
+        monkeypatch.setattr(images, "get_running_benchmark", lambda: Running(tmp_path))
+        with monkeypatch.context() as patched:
+            patched.delitem(Image.OPEN, "JPEG")
+            assert source([DRAWN[0], encoded(DRAWN[1], "JPEG")]).usable_rows("drop").tolist() == [0]
+        with monkeypatch.context() as patched:
+            patched.setattr("PIL.JpegImagePlugin.JpegImageFile.load", load)
+            with pytest.raises(MemoryError):
+                source([DRAWN[0], encoded(DRAWN[1], "JPEG")]).usable_rows("drop")
+        again = source([DRAWN[0], encoded(DRAWN[1], "JPEG")])
+        assert again.usable_rows().tolist() == [0, 1]
 
     def test_other_sizes_are_refused_with_their_row(self):
         bad = source([DRAWN[0], DRAWN[1].resize((5, 6)), DRAWN[2]])
