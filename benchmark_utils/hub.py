@@ -50,15 +50,31 @@ class HubData:
     revision: str = "main"
 
     def download(self):
-        """Put the parts into the hub's cache, unless a local copy or the cache has them all."""
-        try:
-            self.files()
-        except InputError:
-            from huggingface_hub import snapshot_download
+        """Put the parts into the hub's cache, unless a local copy or the cache has them all.
 
+        Raises
+        ------
+        InputError
+            For damaged files of a local copy; those of the cache are replaced.
+        """
+        from huggingface_hub import snapshot_download
+
+        try:
+            paths = self._paths()
+        except InputError:
+            paths = []
+        is_damaged = False
+        for path in paths:
+            try:
+                self._check(path, is_whole=True)
+            except InputError:
+                if not COMMITTED.search(path.as_posix()):
+                    raise
+                is_damaged = True
+        if is_damaged or not paths:
             snapshot_download(
                 self.repo, repo_type="dataset", revision=self.revision,
-                allow_patterns=self._patterns(),
+                allow_patterns=self._patterns(), force_download=is_damaged,
             )
             self.files()
 
@@ -74,18 +90,17 @@ class HubData:
         InputError
             Where a part isn't complete; says how to get it.
         """
-        local = data_path(self.key)
-        files = self._files_in(local)
-        if files is None and local.exists():
-            print(f"{local} doesn't hold {self._described()}: looking in the hub's cache")
-        return files or self._cached_files()
+        return self._files_in(data_path(self.key)) or self._cached_files()
+
+    def _paths(self):
+        return [path for paths in self.files().values() for path in paths]
 
     @property
     def version(self):
         """Stands for the content: subset, parts, and the hub's commit or the files' names, sizes
         and times; None where they are missing."""
         try:
-            files = [path for paths in self.files().values() for path in paths]
+            files = self._paths()
         except (InputError, ImportError):
             return None
         commit = re.search(r"/snapshots/([0-9a-f]{40})/", files[0].as_posix())
@@ -114,15 +129,13 @@ class HubData:
         """
         from datasets import Dataset
 
-        paths = [path for paths in self.files().values() for path in paths]
-        n_rows = 0
+        local = data_path(self.key)
+        if local.exists() and self._files_in(local) is None:
+            print(f"{local} doesn't hold {self._described()}: looking in the hub's cache")
+        paths, n_rows = self._paths(), 0
         for path in paths:
-            try:
-                with ParquetFile(path) as file:
-                    names = file.schema_arrow.names
-                    n_rows += file.metadata.num_rows
-            except (pa.ArrowInvalid, OSError) as error:
-                raise InputError(f"{path} is damaged ({error}). {self._how_to_get()}") from error
+            names, n = self._check(path)
+            n_rows += n
             for column in columns:
                 if column not in names:
                     raise InputError(f"{path} has no column {column!r}: "
@@ -134,7 +147,19 @@ class HubData:
         except Exception as error:
             cause = error.__cause__ or error
             raise InputError(f"{self._described()} can't be read from {paths[0].parent} "
-                             f"({cause}). {self._how_to_get()}") from error
+                             f"({cause}). {self._how_to_repair(paths[0])}") from error
+
+    def _check(self, path, is_whole=False):
+        """A file's columns and number of rows; raises InputError where its end, or all of it, is
+        damaged."""
+        try:
+            with ParquetFile(path) as file:
+                for i in range(file.num_row_groups if is_whole else 0):
+                    file.read_row_group(i)
+                return file.schema_arrow.names, file.metadata.num_rows
+        except (pa.ArrowException, OSError) as error:
+            how = self._how_to_repair(path)
+            raise InputError(f"{path} is damaged ({error}). {how}") from error
 
     def _files_in(self, folder):
         folders = [folder, folder / "data", *([folder / self.config] if self.config else [])]
@@ -171,10 +196,19 @@ class HubData:
 
     def _how_to_get(self):
         return (
-            f"Where there is a network, `benchopt prepare . -d {self.key}` puts it into the hub's "
-            f"cache; or set `data_paths: {{{self.key}: folder}}` in config.yml to a folder with "
-            f"its parquet files (now {data_path(self.key)})"
+            f"Where there is a network, {self._command()} puts it into the hub's cache; or set "
+            f"`data_paths: {{{self.key}: folder}}` in config.yml to a folder with its parquet "
+            f"files (now {data_path(self.key)})"
         )
+
+    def _how_to_repair(self, path):
+        is_cached = COMMITTED.search(path.as_posix())
+        first = "Where" if is_cached else "Replace this copy; or delete it, and where"
+        return f"{first} there is a network, {self._command()} puts a new one into the hub's cache"
+
+    def _command(self):
+        # Benchopt remembers what it prepared, whatever became of it.
+        return f"`benchopt prepare . --force -d {self.key}`"
 
 
 def _is_complete(paths):
@@ -182,4 +216,5 @@ def _is_complete(paths):
     shards = [SHARD.search(path.name) for path in paths]
     if not paths or not all(shards):
         return bool(paths) and not any(shards)
-    return {int(shard[2]) for shard in shards} == {len(paths)}
+    numbers = [(int(shard[1]), int(shard[2])) for shard in shards]
+    return numbers == [(i, len(paths)) for i in range(len(paths))]

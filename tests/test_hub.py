@@ -49,6 +49,15 @@ def write_all(folder, **options):
     return [write(folder, part, **options) for part in DATA.parts]
 
 
+def damage(path, place):
+    content = bytearray(path.read_bytes())
+    if place == "end":
+        del content[-20:]
+    else:
+        content[200:600] = bytes(400)
+    path.write_bytes(content)
+
+
 @pytest.mark.parametrize("place", [".", "data", "small"])
 def test_a_local_copy_in_any_layout(local, place):
     write_all(local / place)
@@ -97,8 +106,16 @@ def test_a_local_copy_without_a_shard_is_not_used(local, cache, capsys):
     assert "doesn't hold someone/toy (small)" in capsys.readouterr().out
 
 
+def test_a_file_that_is_there_twice_stands_for_no_other(local):
+    write(local, "validation")
+    first = write(local, "train", 0, 2)
+    first.with_name("train-00000-of-00002-0a1b.parquet").write_bytes(first.read_bytes())
+    with pytest.raises(InputError, match="isn't on this machine"):
+        DATA.files()
+
+
 def test_nothing_says_how_to_get_it(local):
-    with pytest.raises(InputError, match=re.escape("benchopt prepare . -d toy")) as raised:
+    with pytest.raises(InputError, match=re.escape("benchopt prepare . --force -d toy")) as raised:
         DATA.files()
     assert "data_paths: {toy:" in str(raised.value) and "someone/toy (small)" in str(raised.value)
     assert DATA.version is None
@@ -112,16 +129,14 @@ def test_a_snapshot_that_is_there_in_part(local, cache):
 
 def test_a_damaged_file_is_named(local):
     first, _ = write_all(local)
-    first.write_bytes(first.read_bytes()[:-20])
+    damage(first, "end")
     with pytest.raises(InputError, match=f"{first.name} is damaged"):
         DATA.load(["label"])
 
 
 def test_damage_inside_a_file(local):
     first, _ = write_all(local, n=1000)
-    content = bytearray(first.read_bytes())
-    content[200:600] = bytes(400)
-    first.write_bytes(content)
+    damage(first, "middle")
     with pytest.raises(InputError, match="toy.*can't be read"):
         DATA.load(["label", "text"])
 
@@ -145,6 +160,41 @@ def test_download_leaves_what_is_there_alone(local, monkeypatch):
     write_all(local)
     monkeypatch.setattr("huggingface_hub.snapshot_download", None)
     DATA.download()
+
+
+@pytest.mark.parametrize("place", ["end", "middle"])
+def test_download_replaces_what_is_damaged_in_the_cache(local, cache, monkeypatch, place):
+    first, _ = write_all(cache / "small", n=1000)
+    damage(first, place)
+    with pytest.raises(InputError, match="Where there is a network, `benchopt prepare . --force"):
+        DATA.load(["label", "text"])
+    asked = []
+
+    def snapshot_download(repo, local_files_only=False, **options):
+        if not local_files_only:
+            asked.append(options["force_download"])
+            write_all(cache / "small", n=1000)
+        return str(cache)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    DATA.download()
+    assert asked == [True] and len(DATA.load(["label"])) == 2000
+
+
+def test_download_refuses_a_damaged_copy(local):
+    first, _ = write_all(local, n=1000)
+    damage(first, "middle")
+    with pytest.raises(InputError, match=f"{first.name} is damaged.*Replace this copy; or delete"):
+        DATA.download()
+
+
+def test_only_what_is_not_found_is_told(local, cache, capsys):
+    write(local, "train")
+    write(local, "val")
+    copies = [DATA, replace(DATA, parts=("train", "val"))]
+    assert [copy.version is None for copy in copies] == [True, False]
+    copies[1].load(["label"])
+    assert capsys.readouterr().out == ""
 
 
 def test_download_asks_for_the_parts_alone(local, cache, monkeypatch):

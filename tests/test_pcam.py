@@ -113,7 +113,7 @@ def test_another_copy_is_another_state(draw, component):
 
 class TestBadInput:
     def test_no_copy(self, population):
-        with pytest.raises(InputError, match="benchopt prepare . -d pcam"):
+        with pytest.raises(InputError, match="benchopt prepare . --force -d pcam"):
             population()
 
     def test_too_few_images_say_what_to_set(self, draw, population):

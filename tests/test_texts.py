@@ -102,7 +102,7 @@ class TestGlue:
         ({"label": ["entailment", "not_entail"] * 20}, {}, "did you mean 'not_entailment'"),
         ({}, {"n_bench": 80}, "n_bench=80 is not a number of examples to set aside from 80"),
         ({}, {"task": "rted"}, "task='rted' is none of rte, mrpc"),
-        ({}, {"task": "mrpc"}, "benchopt prepare . -d glue"),
+        ({}, {"task": "mrpc"}, "benchopt prepare . --force -d glue"),
     ])
     def test_bad_input_is_a_reason_to_skip(self, component, write, columns, parameters, message):
         write_rte(write, **columns)
