@@ -102,5 +102,5 @@ def _refuse(name, expected, found):
 
 
 def _how_to_get():
-    return (f"Get both files anew from {URL}, or by `benchopt prepare . -d cifar10` once they are "
-            "deleted; or go on without CIFAR-10.1 by n_bench=0")
+    return (f"Get both files anew from {URL}, or by `benchopt prepare . --force -d cifar10` once "
+            "they are deleted; or go on without CIFAR-10.1 by n_bench=0")
