@@ -56,6 +56,12 @@ class Training:
     val_y: np.ndarray | None = None
     check_every: int | None = None
 
+    def __post_init__(self):
+        if self.batch_size < 1 or not len(self.learning_rates):
+            raise ValueError(
+                f"{len(self.learning_rates)} steps of {self.batch_size} examples train nothing"
+            )
+
     @property
     def is_checked(self):
         return self.check_every is not None and self.val_rows is not None and len(self.val_rows)

@@ -186,13 +186,14 @@ class TorchSolver(SplitSolver):
                     run._keep(request.key, record, is_lasting)
 
     def _train_where_possible(self, group, inputs, progress):
-        """What was trained, or the exception that kept the inputs from being made."""
+        """What was trained, or the exception that kept it from being so."""
         trainings = [
-            request.run._training(of, request.run.config | request.config, request.seed)
-            for request, of in zip(group, inputs, strict=True) if not isinstance(of, Exception)
+            of if isinstance(of, Exception) else request.run._training_of(request, of)
+            for request, of in zip(group, inputs, strict=True)
         ]
-        trained = iter(self._train(trainings, progress) if trainings else ())
-        return [of if isinstance(of, Exception) else next(trained) for of in inputs]
+        possible = [training for training in trainings if not isinstance(training, Exception)]
+        trained = iter(self._train(possible, progress) if possible else ())
+        return [of if isinstance(of, Exception) else next(trained) for of in trainings]
 
     def _train(self, trainings, progress=None):
         from benchmark_utils.batched_training import accuracies, negative_squares, train
@@ -206,6 +207,13 @@ class TorchSolver(SplitSolver):
             trainings, self.loss, device=device, group_size=len(trainings), on_steps=on_steps,
             score=accuracies if self.task == "classification" else negative_squares,
         )
+
+    def _training_of(self, request, inputs):
+        """What to train, or the exception that says why it can't be."""
+        try:
+            return self._training(inputs, self.config | request.config, request.seed)
+        except Exception as error:
+            return error
 
     def _training(self, inputs, config, seed):
         from benchmark_utils.batched_training import Training

@@ -211,7 +211,7 @@ class TestFailures:
         assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
     def test_a_contributed_solver_whose_module_fails_for_some(self, run, tmp_path):
-        """Its own module, loss and optimiser settings; one configuration can't be built."""
+        """Its own module, loss and optimiser settings; some can't be built, others not trained."""
         (tmp_path / "own.py").write_text(dedent('''
             import numpy as np
             from benchopt import safe_import_context
@@ -223,7 +223,7 @@ class TestFailures:
             class Solver(TorchSolver):
                 name = "own"
                 parameters = {**TorchSolver.parameters, "width": [4], "rate": [0.01]}
-                search_space = {"width": [4, 8, -1], "rate": [0.1, 0.01]}
+                search_space = {"width": [4, 8, -1], "rate": [0.1, 0.01, -1.0]}
 
                 def build(self, input_shape, n_outputs, config):
                     if config["width"] < 0:
@@ -234,6 +234,8 @@ class TestFailures:
                     )
 
                 def recipe(self, config, n_train):
+                    if config["rate"] < 0:
+                        raise ValueError("a negative rate")
                     return Recipe(np.full(40, config["rate"]), 16)
 
                 def loss(self, outputs, y):
@@ -241,10 +243,17 @@ class TestFailures:
         '''))
         results, printed = run(
             "-d", DATA, "-o", SMALL,
-            "-s", f"{tmp_path / 'own.py'}[tuning=val,n_configs=6,search=grid]",
+            "-s", f"{tmp_path / 'own.py'}[tuning=val,n_configs=9,search=grid]",
         )
         assert results is not None, printed
-        last = results[results["objective_budget"] == 6]
-        assert set(last["objective_n_failed_configs"]) == {2}
+        last = results[results["objective_budget"] == 9]
+        assert set(last["objective_n_failed_configs"]) == {5}
         assert set(last["objective_status"]) == {"ok"}
         assert not last["objective_hyperparameters"].str.contains("-1").any()
+
+    @pytest.mark.parametrize("parameter", ["batch_size=0", "n_steps=0", "n_steps=many"])
+    def test_what_trains_nothing_has_no_score(self, run, parameter):
+        results, printed = run("-d", DATA, "-o", SMALL, "-s", f"residual_mlp[{parameter}]")
+        assert results is not None, printed
+        assert set(results["objective_status"]) == {"failed"}
+        assert results["objective_score_test"].isna().all()
