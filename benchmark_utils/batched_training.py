@@ -4,6 +4,7 @@ The parameters of M modules lie in one array of shape (M, P), and every step mak
 all of them by one batched product per layer. Each member has its own initialisation, order of
 data, learning rates and weight decay, none of which depends on what it is trained with.
 """
+import gc
 import time
 from contextlib import contextmanager
 from copy import deepcopy
@@ -191,7 +192,8 @@ def _train_or_halve(group, modules, loss, device, optimizer, on_steps, score):
     else:
         seconds = (time.perf_counter() - started) / len(group)
         return [Trained(member, seconds) for member in outputs]
-    # Outside the handler, as the exception holds what was allocated.
+    # Outside the handler, as the exception holds what was allocated; as do cycles of the tracer's.
+    gc.collect()
     return [
         result for part in (slice(i, i + size) for i in range(0, len(group), size))
         for result in _train_or_halve(
@@ -274,7 +276,9 @@ def _traced(function, *arguments):
     it can't be written so."""
     try:
         return make_fx(function)(*arguments)
-    except Exception:
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
         return function
 
 

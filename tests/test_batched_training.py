@@ -1,4 +1,6 @@
 """Many modules at once give what each would give alone, and what a plain loop gives."""
+import gc
+import weakref
 from dataclasses import replace
 from functools import partial
 
@@ -202,6 +204,18 @@ def test_batch_normalisation_is_refused():
         assert isinstance(made, ValueError) and "buffers" in str(made)
 
 
+def out_of_memory_at_first(function):
+    calls = []
+
+    def called(*arguments):
+        calls.append(len(calls))
+        if len(calls) == 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return function(*arguments)
+
+    return called
+
+
 class TestMemory:
     def limit(self, monkeypatch, n):
         sizes, whole = [], batched_training._train_group
@@ -224,19 +238,35 @@ class TestMemory:
 
     def test_on_another_device(self):
         """Where memory runs out in the first step, which is after the modules were moved."""
-        calls = []
-
-        def loss(outputs, y):
-            calls.append(len(calls))
-            if len(calls) <= 2:  # traced, and then not
-                raise torch.OutOfMemoryError("CUDA out of memory")
-            return cross_entropy(outputs, y)
-
         made = train(
-            different(), loss, device="meta",
+            different(), out_of_memory_at_first(cross_entropy), device="meta",
             optimizer=lambda parameters, lr, fused: torch.optim.Adam(parameters, lr=lr),
         )
         assert [type(one) for one in made] == [batched_training.Trained] * 6
+
+    @pytest.mark.parametrize("where", ["loss", "optimiser"])
+    def test_smaller_groups_find_the_memory_free(self, monkeypatch, where):
+        stack, held = batched_training._stack, []
+        loss = out_of_memory_at_first(cross_entropy)
+
+        class Adam(torch.optim.Adam):
+            step = out_of_memory_at_first(torch.optim.Adam.step)
+
+        def watched(*arguments):
+            stacked, unpack = stack(*arguments)
+            assert not any(reference() is not None for reference in held)
+            held.append(weakref.ref(stacked))
+            return stacked, unpack
+
+        monkeypatch.setattr(batched_training, "_stack", watched)
+        gc.disable()  # which may happen to collect in time
+        try:
+            made = (train(different()[:2], loss) if where == "loss" else
+                    train(different()[:2], cross_entropy, optimizer=Adam))
+        finally:
+            gc.enable()
+        assert [type(one) for one in made] == [batched_training.Trained] * 2
+        assert len(held) == 3
 
     def test_not_even_one(self, monkeypatch):
         self.limit(monkeypatch, 0)
