@@ -100,7 +100,7 @@ class HubData:
         """Stands for the content: subset, parts, and the hub's commit or the files' names, sizes
         and times; None where they are missing."""
         try:
-            files = self._paths()
+            files = [path for paths in self.files().values() for path in paths]
         except (InputError, ImportError):
             return None
         commit = re.search(r"/snapshots/([0-9a-f]{40})/", files[0].as_posix())
