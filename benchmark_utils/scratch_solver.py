@@ -123,10 +123,12 @@ def _compiled(module, batches, loss, device, compiles):
         return
     import torch
 
+    from benchmark_utils.batched_training import random_numbers
+
     runner, state = torch.compile(module, mode="reduce-overhead"), deepcopy(module.state_dict())
     x, y = next(iter(batches))
     try:
-        with torch.random.fork_rng(), torch.autocast(
+        with random_numbers(0, device), torch.autocast(
             device, torch.bfloat16, enabled=device == "cuda"
         ):
             for _ in range(3):
