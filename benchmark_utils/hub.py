@@ -13,6 +13,7 @@ from pyarrow.parquet import ParquetFile
 from benchmark_utils.errors import InputError, suggestion
 
 SHARD = re.compile(r"-(\d{5})-of-(\d{5})(-[0-9a-f]+)?\.parquet$")
+COMMITTED = re.compile(r"/snapshots/([0-9a-f]{40})/")
 
 
 def data_path(key):
@@ -100,10 +101,10 @@ class HubData:
         """Stands for the content: subset, parts, and the hub's commit or the files' names, sizes
         and times; None where they are missing."""
         try:
-            files = [path for paths in self.files().values() for path in paths]
+            files = self._paths()
         except (InputError, ImportError):
             return None
-        commit = re.search(r"/snapshots/([0-9a-f]{40})/", files[0].as_posix())
+        commit = COMMITTED.search(files[0].as_posix())
         # A commit holds all subsets and parts.
         state = commit[1] if commit else [
             (path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files
