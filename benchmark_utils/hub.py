@@ -142,7 +142,7 @@ class HubData:
                     raise InputError(f"{path} has no column {column!r}: "
                                      f"{suggestion(column, names)}")
         if not n_rows:
-            raise InputError(f"{paths[0]} holds no rows. {self._how_to_get()}")
+            raise InputError(f"{paths[0]} holds no rows. {self._how_to_repair(paths[0])}")
         try:
             return Dataset.from_parquet(list(map(str, paths)), columns=columns)
         except Exception as error:
