@@ -2,7 +2,6 @@
 but in `download`."""
 import hashlib
 import re
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,24 +10,15 @@ from benchopt.config import get_data_path
 from pyarrow.parquet import ParquetFile
 
 from benchmark_utils.errors import InputError, suggestion
+from benchmark_utils.running import when_set_up
 
 SHARD = re.compile(r"-(\d{5})-of-(\d{5})(-[0-9a-f]+)?\.parquet$")
 COMMITTED = re.compile(r"/snapshots/([0-9a-f]{40})/")
 
 
 def data_path(key):
-    """Benchopt's folder for the data of a key, also in a thread.
-
-    Benchopt's components are pickled in a thread of their own. While one is copied in another
-    thread, the benchmark that is asked for the folder is, for some milliseconds, one that is still
-    being set up.
-    """
-    for _ in range(200):
-        try:
-            return get_data_path(key)
-        except AttributeError:
-            time.sleep(0.01)
-    return get_data_path(key)
+    """Benchopt's folder for the data of a key."""
+    return when_set_up(lambda: get_data_path(key))
 
 
 @dataclass(frozen=True)

@@ -128,12 +128,8 @@ class ImageSolver(FeatureSolver):
         )
         return lambda X: predict_images(module, X).double().softmax(1).numpy()
 
-    # What results depend on besides parameters and code.
-    def _get_state(self):
-        return {**super()._get_state(), "weights": self._weights_version()}
-
-    def __setstate__(self, state):
-        pass
+    def depends_on(self):
+        return {**super().depends_on(), "weights": self._weights_version()}
 
     def _weights_version(self):
         try:

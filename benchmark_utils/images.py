@@ -7,12 +7,12 @@ from functools import cached_property
 
 import joblib
 import numpy as np
-from benchopt.benchmark import get_running_benchmark
 from filelock import FileLock
 
 from benchmark_utils.errors import LONGEST_LIST, InputError, listed
 from benchmark_utils.labels import check_column
 from benchmark_utils.progress import Progress
+from benchmark_utils.running import cache_folder
 
 UNKNOWN, SOUND, DECODED, DAMAGED, OTHER_SIZE = range(5)  # what is known of an image
 AT_A_TIME = 1024
@@ -193,8 +193,7 @@ class ImageSource:
 
     @cached_property
     def _path(self):
-        benchmark = get_running_benchmark()
-        cache = None if benchmark is None else benchmark.get_cache_location()
+        cache = cache_folder()
         if cache is None:
             return None
         (cache / "images").mkdir(parents=True, exist_ok=True)

@@ -104,12 +104,9 @@ class ScratchImageSolver(SplitSolver):
 
         return predict
 
-    # Benchopt's cache key and the store's: results differ in the last digits between devices.
-    def _get_state(self):
+    def depends_on(self):
+        # Results differ in the last digits between devices.
         return {"torch": torch_and_device()}
-
-    def __setstate__(self, state):
-        pass
 
 
 @contextmanager

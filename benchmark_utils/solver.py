@@ -7,7 +7,6 @@ import joblib
 import numpy as np
 import pandas as pd
 from benchopt import BaseSolver
-from benchopt.benchmark import get_running_benchmark
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
@@ -15,6 +14,7 @@ from benchmark_utils.encoding import table_encoder
 from benchmark_utils.errors import Diverged, InputError, is_of_the_machine
 from benchmark_utils.fingerprint import code_fingerprint
 from benchmark_utils.progress import Progress
+from benchmark_utils.running import cache_folder
 from benchmark_utils.seeds import Role, integer_seed
 from benchmark_utils.store import Store, entry_key
 from benchmark_utils.tuning import Tuner
@@ -85,6 +85,11 @@ class SplitSolver(BaseSolver):
             of shape (n,) or probabilities of shape (n, n_classes).
         """
         raise NotImplementedError
+
+    def depends_on(self):
+        """What results depend on besides data, parameters and code, such as the versions of files
+        of weights; for the keys of caches."""
+        return {}
 
     def skip(self, problem, **objective):
         if problem is None and objective["task"] not in self.tasks:
@@ -172,6 +177,10 @@ class SplitSolver(BaseSolver):
     def _keep(self, key, record, is_lasting):
         if is_lasting:
             self.store.put(key, record)
+        elif self._passing_failures() is not None:
+            self._passing_failures().parent.mkdir(parents=True, exist_ok=True)
+            with open(self._passing_failures(), "ab") as file:
+                file.write(b".")
         return record
 
     def _make_record(self, job, fit):
@@ -199,16 +208,29 @@ class SplitSolver(BaseSolver):
 
     def _cache(self):
         """Benchopt's cache folder; None where nothing is to be kept."""
-        benchmark = get_running_benchmark()
-        is_kept = benchmark is not None and self.data_key is not None
-        return benchmark.get_cache_location() if is_kept else None
+        return None if self.data_key is None else cache_folder()
 
     def _store_path(self):
         cache = self._cache()
         if cache is None:
             return None
-        key = joblib.hash((self.data_key, self._file_hash, code_fingerprint(), self._get_state()))
+        key = joblib.hash((self.data_key, self._file_hash, code_fingerprint(), self.depends_on()))
         return cache / "fits" / self.name / f"{key}.journal"
+
+    def _passing_failures(self):
+        """File with a byte for each failure of this solver that may not come again."""
+        folder = cache_folder()
+        return None if folder is None else folder / "fits" / f"{self.name}.failures"
+
+    # Benchopt's cache key. Benchopt keeps the rows of failed fits as well: with another number of
+    # those that may not come again, it asks for all rows anew, and the store lacks only these.
+    def _get_state(self):
+        path = self._passing_failures()
+        n_failures = path.stat().st_size if path is not None and path.exists() else 0
+        return {**self.depends_on(), "passing failures": n_failures}
+
+    def __setstate__(self, state):
+        pass
 
 
 class EstimatorSolver(SplitSolver):

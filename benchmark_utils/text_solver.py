@@ -138,15 +138,12 @@ class TransformerSolver(SplitSolver):
             None if cache is None else cache / "tokens",
         )
 
-    # Benchopt's cache key and the store's: results differ in the last digits between devices.
-    def _get_state(self):
+    def depends_on(self):
+        # Results differ in the last digits between devices.
         return {
             "torch": torch_and_device(), "checkpoint": checkpoint_version(self.checkpoint),
             "packages": versions("transformers", "tokenizers"),
         }
-
-    def __setstate__(self, state):
-        pass
 
 
 def batches_by_length(lengths, batch_size, rng):

@@ -108,12 +108,9 @@ class TorchSolver(SplitSolver):
             self._progress.step(job, request.index)
         return records
 
-    # Benchopt's cache key and the store's: results differ in the last digits between devices.
-    def _get_state(self):
+    def depends_on(self):
+        # Results differ in the last digits between devices.
         return {"torch": torch_and_device()}
-
-    def __setstate__(self, state):
-        pass
 
     def _fit_ahead(self, tuner):
         with self.store:

@@ -63,10 +63,9 @@ class Solver(FeatureSolver):
             warnings.warn(truncated, stacklevel=1)
         return super()._predictor(inputs, trained)
 
-    # What results depend on besides parameters and code.
-    def _get_state(self):
+    def depends_on(self):
         return {
-            **super()._get_state(), "encoder": self._encoder_version(),
+            **super().depends_on(), "encoder": self._encoder_version(),
             "packages": versions("sentence_transformers", "transformers", "tokenizers"),
         }
 

@@ -263,5 +263,5 @@ def test_folders_while_benchopt_sets_a_benchmark_up(monkeypatch, tmp_path):
 
 def test_no_rows(local):
     write_all(local, n=0)
-    with pytest.raises(InputError, match=r"train-.* holds no rows. .*benchopt prepare . --force -d toy"):
+    with pytest.raises(InputError, match="train-.* holds no rows. .*benchopt prepare . --force"):
         DATA.load(["label"])

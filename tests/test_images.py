@@ -23,7 +23,7 @@ DRAWN = [Image.fromarray(RNG.integers(0, 256, (6, 4, 3), np.uint8)) for _ in ran
 @pytest.fixture(autouse=True)
 def no_cache(monkeypatch):
     """Other tests may have left a running benchmark, and with it a cache."""
-    monkeypatch.setattr(images, "get_running_benchmark", lambda: None)
+    monkeypatch.setattr(images, "cache_folder", lambda: None)
 
 
 def encoded(image, format="PNG"):
@@ -98,7 +98,7 @@ class TestReading:
         np.testing.assert_array_equal(read, np.stack([np.asarray(image) for image in DRAWN]))
 
     def test_others_find_what_was_decoded(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(images, "get_running_benchmark", lambda: Running(tmp_path))
+        monkeypatch.setattr(images, "cache_folder", lambda: tmp_path)
         source(DRAWN).read([1, 3])
         again = source([None] * 5)  # the files aren't needed any more
         np.testing.assert_array_equal(again.read([3])[0], np.asarray(DRAWN[3]))
@@ -119,14 +119,6 @@ def with_wrong_checksum(file):
     start = file.index(b"IDAT")
     end = start + 4 + int.from_bytes(file[start - 4:start])
     return file[:end] + bytes(4) + file[end + 4:]
-
-
-class Running:
-    def __init__(self, folder):
-        self.folder = folder
-
-    def get_cache_location(self):
-        return self.folder
 
 
 class TestBadImages:
@@ -151,7 +143,7 @@ class TestBadImages:
         def load(image):
             raise MemoryError
 
-        monkeypatch.setattr(images, "get_running_benchmark", lambda: Running(tmp_path))
+        monkeypatch.setattr(images, "cache_folder", lambda: tmp_path)
         with monkeypatch.context() as patched:
             patched.delitem(Image.OPEN, "JPEG")
             assert source([DRAWN[0], encoded(DRAWN[1], "JPEG")]).usable_rows("drop").tolist() == [0]
@@ -189,7 +181,7 @@ class TestBadImages:
             ImageSource(datasets.Dataset.from_dict({"image": [1]}), "image", (6, 4), "toy")
 
     def test_a_full_disk(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(images, "get_running_benchmark", lambda: Running(tmp_path))
+        monkeypatch.setattr(images, "cache_folder", lambda: tmp_path)
         monkeypatch.setattr(images.shutil, "disk_usage",
                             lambda _: type("Usage", (), {"free": 100}))
         with pytest.raises(OSError, match="no space left"):

@@ -299,6 +299,45 @@ def misbehaving(run_session, folder):
     return results, printed
 
 
+SHORT_OF_MEMORY = CONTRIBUTED.replace('"nearest"', '"short_of_memory"') + '''
+    def fit(self, train, val, config, seed):
+        if not Path("there_is_memory").exists() and len(self.fits) == 1:
+            raise MemoryError
+        self.fits.append(seed)
+        return super().fit(train, val, config, seed)
+
+    @property
+    def fits(self):
+        return self.__dict__.setdefault("_fits", [])
+'''
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_the_machine_caused_is_tried_again(run, tmp_path, jobs):
+    solver = tmp_path / "short_of_memory.py"
+    solver.write_text("from pathlib import Path\n" + SHORT_OF_MEMORY)
+
+    def run_again():
+        results, printed = run("-d", DATA, *settings(n_splits=3), "-r", 2, "-j", jobs,
+                               "-s", solver, "-s", "ridge")
+        results = results.sort_values(["solver_name", "idx_rep", "objective_split"])
+        cached = {name for name in ("ridge", "short_of_memory")
+                  if all("cached" in line for line in lines_with(printed, f"{name}["))}
+        return results[results["solver_name"].str.startswith("short")], cached
+
+    failed, _ = run_again()
+    assert (failed["objective_status"] == "failed").sum() >= 2
+    (tmp_path / "there_is_memory").touch()
+    whole, cached = run_again()
+    assert (whole["objective_status"] == "ok").all() and cached == {"ridge"}
+    # What had not failed was found, not made again.
+    was_ok = (failed["objective_status"] == "ok").to_numpy()
+    for name in ("objective_score_test", "objective_fit_seconds"):
+        assert (whole[name].to_numpy() == failed[name].to_numpy())[was_ok].all()
+    again, cached = run_again()
+    assert cached == {"ridge", "short_of_memory"}
+
+
 class TestContributedSolvers:
     def rows(self, misbehaving, name):
         results, printed = misbehaving
