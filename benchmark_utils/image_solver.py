@@ -162,9 +162,11 @@ class _Encoder:
         self.batch_size = BATCH_SIZE[self._device]
         self.n_features = count_features(solver.architecture, solver.head)
         weights = weights_version(solver._weights_path)
-        # Random weights differ between versions; the last is what is done to pixels.
+        # Random weights differ between versions, and GPUs round more than half precision does; the
+        # last is what is done to pixels.
         self.key = " ".join(map(str, (
-            solver.architecture, weights, version("torchvision"), solver.input_size, "[0, 1]",
+            solver.architecture, weights, version("torchvision"), self._device, solver.input_size,
+            "[0, 1]",
         )))
 
     @cached_property

@@ -6,6 +6,7 @@ import numpy as np
 from benchmark_utils.checkpoints import checkpoint_folder, checkpoint_version
 from benchmark_utils.errors import InputError
 from benchmark_utils.tokens import longest_of_each, truncation
+from benchmark_utils.torch_solver import torch_and_device
 
 TEXTS_AT_ONCE = 32
 
@@ -26,7 +27,8 @@ class SentenceEncoder:
     def __init__(self, checkpoint, is_pair):
         self._folder, self._is_pair = checkpoint_folder(checkpoint), is_pair
         self._version = checkpoint_version(checkpoint)
-        self.key = f"{self._version} pair={is_pair}"
+        _, device = torch_and_device()
+        self.key = f"{self._version} pair={is_pair} {device}"
 
     @property
     def n_features(self):

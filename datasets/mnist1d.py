@@ -48,8 +48,8 @@ class Dataset(PopulationDataset):
     def _parts(self):
         if self.variant not in N_POOL:
             raise InputError(f"variant={self.variant!r} is none of {', '.join(N_POOL)}")
-        if not isinstance(self.n_bench, int) or self.n_bench < 10:
-            raise InputError(f"n_bench={self.n_bench!r} is not an integer ≥ 10")
+        if not isinstance(self.n_bench, int) or self.n_bench < 10 or self.n_bench % 10:
+            raise InputError(f"n_bench={self.n_bench!r} is not a multiple of 10, as of ten classes")
         return (N_POOL[self.variant], POOL_SEED), (self.n_bench, BENCH_SEED)
 
     # What the data depend on besides the parameters and this file.

@@ -106,8 +106,9 @@ class TestKept:
 
 @pytest.mark.parametrize(("parameters", "what"), [
     ({"variant": "huge"}, "variant='huge' is none of standard, large"),
-    ({"n_bench": 0}, "n_bench=0 is not an integer"),
-    ({"n_bench": 0.5}, "n_bench=0.5 is not an integer"),
+    ({"n_bench": 0}, "n_bench=0 is not a multiple of 10"),
+    ({"n_bench": 0.5}, "n_bench=0.5 is not a multiple of 10"),
+    ({"n_bench": 1005}, "n_bench=1005 is not a multiple of 10"),
 ])
 def test_wrong_parameters(dataset, parameters, what):
     data = dataset(**parameters).get_data()
