@@ -107,9 +107,9 @@ class Objective(BaseObjective):
 
     def _seed(self, repetition):
         # Solvers that train the networks of several repetitions together ask for the others too.
-        own, content = self._run_context, self.population.content
+        own, file_name = self._run_context, self.population.file_name
         self._run_context = replace(
-            own, repetition=repetition, dataset_name=content or own.dataset_name
+            own, repetition=repetition, dataset_name=file_name or own.dataset_name
         )
         try:
             return self.get_seed(use_dataset=True, use_repetition=True)

@@ -60,12 +60,12 @@ class Population:
     n_bench : size of the benchmarking set, 0 where there is none
     is_pool : whether the study sets of all seeds come from the same fixed examples
     description : one line on the data, shown with the results
-    content : hash of the file that holds the examples, or None; seeds then rest on it, not on the
-        data set's name, which holds the file's path
+    file_name : name of the file that holds the examples, or None; seeds then rest on it, not on
+        the data set's name, which holds the file's path
     """
 
     is_pool = False
-    content = None
+    file_name = None
 
     def __init__(self, task, classes, n_pool, n_bench, description):
         self.task = task

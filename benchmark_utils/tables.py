@@ -120,7 +120,7 @@ def load_population(
     else:
         table = read_bundled(dataset)
     population = make_population(table, target, task, decimal, bench_size, group)
-    population.content = content
+    population.file_name = None if path is None else Path(path).name
     return population
 
 
