@@ -14,6 +14,40 @@ from pathlib import Path
 LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn")
 
 
+class Fingerprinted:
+    """Mixin of components whose results depend on more than parameters and code.
+
+    Benchopt pickles a component for the keys of its caches, and, for each run that it sends to a
+    worker, once more all those it has met so far: in a thread, while another one may add to them,
+    which ends the command. The sooner it is done, the more seldom; so files are looked at once.
+    """
+    _state = None
+
+    def depends_on(self):
+        """What results depend on besides data, parameters and code, such as the content of files.
+
+        Returns
+        -------
+        dict, name -> anything that can be pickled; None for what is missing now
+        """
+        return {}
+
+    def _state_now(self):
+        return self.depends_on()
+
+    def _get_state(self):
+        if self._state is not None:
+            return self._state
+        state = self._state_now()
+        if None not in state.values():
+            self._state = state
+        return state
+
+    # A worker's keys are those of the process that sent it.
+    def __setstate__(self, state):
+        self._state = state
+
+
 @cache
 def code_fingerprint():
     """Hash of this folder's modules, as they were when first asked for, and of the versions of

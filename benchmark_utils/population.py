@@ -6,6 +6,7 @@ import numpy as np
 from benchopt import BaseDataset
 
 from benchmark_utils.errors import InputError
+from benchmark_utils.fingerprint import Fingerprinted
 from benchmark_utils.seeds import Role, generator
 
 BENCH_SEED = 42  # the benchmarking set of a fixed pool is the same in every run
@@ -210,11 +211,12 @@ def _check_finite(what, array):
     )
 
 
-class PopulationDataset(BaseDataset):
+class PopulationDataset(Fingerprinted, BaseDataset):
     """Base class of all data sets: a name, parameters and `get_population`.
 
     An InputError raised there becomes a reason to skip the data set, so that
-    the others of the same command still run.
+    the others of the same command still run. A data set that comes from files
+    says so by `depends_on`.
     """
 
     def get_population(self):

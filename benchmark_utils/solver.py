@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmark_utils.encoding import table_encoder
 from benchmark_utils.errors import Diverged, InputError, is_of_the_machine
-from benchmark_utils.fingerprint import code_fingerprint
+from benchmark_utils.fingerprint import Fingerprinted, code_fingerprint
 from benchmark_utils.progress import Progress
 from benchmark_utils.running import cache_folder
 from benchmark_utils.seeds import Role, integer_seed
@@ -32,7 +32,7 @@ class _Transient(list):
         return list, ()
 
 
-class SplitSolver(BaseSolver):
+class SplitSolver(Fingerprinted, BaseSolver):
     """A learning algorithm under a tuning rule, fitted and scored on every split.
 
     A solver derives from it with a `name`, `parameters`, a `search_space` and
@@ -85,11 +85,6 @@ class SplitSolver(BaseSolver):
             of shape (n,) or probabilities of shape (n, n_classes).
         """
         raise NotImplementedError
-
-    def depends_on(self):
-        """What results depend on besides data, parameters and code, such as the versions of files
-        of weights; for the keys of caches."""
-        return {}
 
     def skip(self, problem, **objective):
         if problem is None and objective["task"] not in self.tasks:
@@ -222,15 +217,12 @@ class SplitSolver(BaseSolver):
         folder = cache_folder()
         return None if folder is None else folder / "fits" / f"{self.name}.failures"
 
-    # Benchopt's cache key. Benchopt keeps the rows of failed fits as well: with another number of
-    # those that may not come again, it asks for all rows anew, and the store lacks only these.
-    def _get_state(self):
+    # Benchopt keeps the rows of failed fits as well: with another number of those that may not come
+    # again, it asks for all rows anew, and the store lacks only these.
+    def _state_now(self):
         path = self._passing_failures()
         n_failures = path.stat().st_size if path is not None and path.exists() else 0
         return {**self.depends_on(), "passing failures": n_failures}
-
-    def __setstate__(self, state):
-        pass
 
 
 class EstimatorSolver(SplitSolver):

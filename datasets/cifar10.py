@@ -71,9 +71,5 @@ class Dataset(PopulationDataset):
             f"CIFAR-10, {len(rows):,} images{left_out}, {bench_is}", classes=classes, bench=bench,
         )
 
-    # What the data depend on besides the parameters and this file.
-    def _get_state(self):
+    def depends_on(self):
         return {"hub": HUB.version, "cifar10_1": cifar10_1.version()}
-
-    def __setstate__(self, state):
-        pass

@@ -54,9 +54,5 @@ class Dataset(PopulationDataset):
     def _hub(self, task):
         return HubData("glue", "nyu-mll/glue", ("train", "validation"), task, self.revision)
 
-    # What the data depend on besides the parameters and this file.
-    def _get_state(self):
+    def depends_on(self):
         return {"content": self._hub(self.task).version}
-
-    def __setstate__(self, state):
-        pass

@@ -52,12 +52,8 @@ class Dataset(PopulationDataset):
             raise InputError(f"n_bench={self.n_bench!r} is not a multiple of 10, as of ten classes")
         return (N_POOL[self.variant], POOL_SEED), (self.n_bench, BENCH_SEED)
 
-    # What the data depend on besides the parameters and this file.
-    def _get_state(self):
+    def depends_on(self):
         return {"mnist1d": _version()}
-
-    def __setstate__(self, state):
-        pass
 
 
 def _examples(n, seed):

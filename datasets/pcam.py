@@ -69,9 +69,5 @@ class Dataset(PopulationDataset):
         ]
         return next((copy for copy in copies if copy.version is not None), copies[0])
 
-    # What the data depend on besides the parameters and this file.
-    def _get_state(self):
+    def depends_on(self):
         return {"content": self._hub().version}
-
-    def __setstate__(self, state):
-        pass

@@ -56,9 +56,5 @@ class Dataset(PopulationDataset):
     def _content(self):
         return None if self.path is None else file_fingerprint(self._path)
 
-    # The cache key holds the file's content besides the parameters.
-    def _get_state(self):
+    def depends_on(self):
         return {"content": self._content}
-
-    def __setstate__(self, state):
-        pass

@@ -43,9 +43,5 @@ class Dataset(PopulationDataset):
             "yelp", "Yelp/yelp_review_full", ("train",), "yelp_review_full", self.revision
         )
 
-    # What the data depend on besides the parameters and this file.
-    def _get_state(self):
+    def depends_on(self):
         return {"content": self._hub().version}
-
-    def __setstate__(self, state):
-        pass

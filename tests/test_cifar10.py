@@ -99,10 +99,10 @@ def test_the_first_images_alone(draw, population):
 
 def test_another_copy_is_another_state(draw, write, component):
     dataset = component("dataset", "cifar10")
-    states = [dataset._get_state()]
+    states = [dataset.depends_on()]
     for change in (draw, write, lambda: draw(n_test=41), lambda: write(labels=np.zeros(2000))):
         change()
-        states.append(dataset._get_state())
+        states.append(dataset.depends_on())
     assert all(a != b for a, b in zip(states, states[1:], strict=False))
 
 

@@ -104,11 +104,11 @@ def test_prepare_asks_the_hub_for_both_parts(draw_pcam, component, tmp_path, mon
 
 def test_another_copy_is_another_state(draw, component):
     dataset = component("dataset", "pcam")
-    assert dataset._get_state() == {"content": None}
+    assert dataset.depends_on() == {"content": None}
     draw()
-    before = dataset._get_state()
+    before = dataset.depends_on()
     draw(n_valid=21)
-    assert before["content"] and dataset._get_state() != before
+    assert before["content"] and dataset.depends_on() != before
 
 
 class TestBadInput:

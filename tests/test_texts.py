@@ -117,9 +117,9 @@ class TestGlue:
 
     def test_the_cache_key_follows_the_files(self, component, write):
         write_rte(write)
-        before = component("dataset", "glue")._get_state()
+        before = component("dataset", "glue").depends_on()
         write_rte(write, n=42)
-        assert before != component("dataset", "glue")._get_state()
+        assert before != component("dataset", "glue").depends_on()
 
 
 class TestYelp:
