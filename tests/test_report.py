@@ -81,6 +81,13 @@ class TestTerminal:
         assert out.count("too few examples for an outer set") == len(HEADINGS)
         assert "outer set" not in printed(result_file)[1]
 
+    def test_a_guess_of_the_gain_needs_several_splits(self, printed, result_file, tmp_path):
+        results = read_results(result_file).assign(objective_n_bench=0, objective_outer_deltas=None)
+        several = printed(save_results(results, tmp_path / "several.parquet"))[1]
+        assert "proxy G_3" in several and "proxy G_5" in several and "is a guess" in several
+        one = results[results["objective_split"] == 0]
+        assert "proxy G" not in printed(save_results(one, tmp_path / "one.parquet"))[1]
+
     def test_an_interval_that_ends_with_the_outer_set_ends_at_least_there(
             self, printed, result_file, tmp_path):
         # One outer chunk beside the test set: no gain above 2 can be told from 2.

@@ -86,6 +86,11 @@ def splits_made(rows):
     return made[0] if len(made) == 1 else "all"
 
 
+def _is_gain_guessed(rows):
+    """Whether raw scores alone say something of the gain: those of several seeds and splits."""
+    return not rows["n_bench"].any() and rows["seed"].nunique() > 1 and splits_made(rows) != 1
+
+
 def _summarise(rows):
     rng = np.random.default_rng(0)
     ok = rows["status"] == "ok"
@@ -145,7 +150,7 @@ def table(results, dataset, setting):
         return pd.DataFrame()
     K = splits_made(rows)
     by_all = rows.groupby(["learner", "seed"], observed=True).size().groupby("learner").min()
-    is_guessed = not rows["n_bench"].any() and rows["seed"].nunique() > 1
+    is_guessed = _is_gain_guessed(rows)
     table_rows = []
     for learner, summary in learners(results, dataset, setting).items():
         gain = summary.gain
@@ -188,7 +193,7 @@ def notes(results, dataset, setting):
         + f" and {first['n_test']} test examples; "
         + (f"benchmarking set of {first['n_bench']:,}." if first["n_bench"]
            else "no benchmarking set, so no truth to compare with: gain and ρ_δ are missing"
-           + (", and proxy G is a guess from raw scores." if n_seeds > 1 else ".")),
+           + (", and proxy G is a guess from raw scores." if _is_gain_guessed(rows) else ".")),
     ]
     summaries = learners(results, dataset, setting)
     if all(s.n_ok == 0 for s in summaries.values()):
