@@ -1,90 +1,37 @@
-"""Tables of real data: read, checked, brought to three kinds of columns, and described."""
-import csv
-import io
-import re
-import reprlib
-from dataclasses import dataclass
+"""Populations from tables of real data: checked, and described."""
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import sklearn.datasets
 from pandas.api import types
-from pyarrow.parquet import ParquetFile
 
+from benchmark_utils.columns import (
+    MISSING,
+    almost_numeric,
+    are_numbers,
+    check_decimal,
+    check_magnitude,
+    feature,
+    standard,
+    typed,
+)
 from benchmark_utils.encoding import column_kinds
 from benchmark_utils.errors import LONGEST_LIST, InputError, listed, suggestion
 from benchmark_utils.population import PoolPopulation
+from benchmark_utils.table_files import openml_id, read_bundled, read_file, read_openml
 
 TASKS = ("classification", "regression")
-#: scikit-learn's bundled data sets and their tasks
-BUNDLED = {
-    "breast_cancer": "classification",
-    "digits": "classification",
-    "wine": "classification",
-    "diabetes": "regression",
-}
-#: what stands for a missing number or boolean in a text file
-MISSING = (
-    "", "?", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaN", "nan", "NaT", "NULL", "null", "None",
-)
-#: a date, or date and time, of ISO 8601
-DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
-COMPRESSED = (".gz", ".bz2", ".zip", ".xz", ".zst")
 MIN_EXAMPLES = 10
 # A benchmarking set is set aside by itself if it is this share, and has this many examples.
 AUTO_BENCH_PERCENT = 60
 MIN_AUTO_BENCH = 1000
 # More distinct values than this, not all of them integers, aren't taken for classes.
 MAX_FRACTIONAL_CLASSES = 20
-# Squares of larger numbers, and sums of them, overflow.
-LARGEST_NUMBER = 1e100
-# What the values of an untyped column are called by pandas, and the type they are given.
-OBJECT_TYPES = {
-    "boolean": "boolean", "date": "datetime64[s]", "decimal": "float64", "empty": "float64",
-    "string": "str",
-}
 # Examples of a class below which it is called rare, and standard deviations by which more
 # neighbours resemble each other than in random order for the rows to be called ordered.
 RARE, ORDERED = 10, 5
 MIN_FEWER = 5  # changes of class that random order would have more
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table as it was read.
-
-    Attributes
-    ----------
-    name : str, for messages and the description
-    frame : DataFrame of n rows; all columns are text where it comes from a text file
-    lines : array of shape (n,), the line of the text file in which each row
-        starts, counting from 1; None where the table doesn't come from a text file
-    target, task : str or None, what is known of the data set without the user's word
-    """
-    name: str
-    frame: pd.DataFrame
-    lines: np.ndarray | None = None
-    target: str | None = None
-    task: str | None = None
-
-    def error(self, message):
-        """An InputError that starts with the table's name."""
-        return InputError(f"{self.name}: {message}")
-
-    def where(self, rows):
-        """How a person finds the rows at these positions; of many, the first few."""
-        word, numbers, note = "line", self.lines, ""
-        if self.lines is None:
-            word, numbers, note = "row", np.arange(len(self.frame)), " (counting from 0)"
-        return f"{word}{'s' if len(rows) > 1 else ''} {listed(numbers[rows])}{note}"
-
-    def example(self, name, mask):
-        """The first of a column's values in a boolean mask of shape (n,), and where it is."""
-        first = [np.asarray(mask).argmax()]
-        value = self.frame[name].iloc[first].tolist()[0]
-        return f"{reprlib.repr(value)} in {self.where(first)}"
 
 
 # A copy is kept because every worker asks again for each repetition. Typed, because 1 and 1.0
@@ -122,100 +69,6 @@ def load_population(
     population = make_population(table, target, task, decimal, bench_size, group)
     population.file_name = None if path is None else Path(path).name
     return population
-
-
-def read_file(path, sep=None, encoding="utf-8-sig"):
-    """Read a .csv, .tsv or .txt file (as text) or a .parquet or .pq file (with its types).
-
-    Text files have a header line; blanks around values mean nothing; blank
-    lines are skipped; values that hold the separator, a line break or a double
-    quote are in double quotes.
-
-    Parameters
-    ----------
-    path : str or Path; ~ is the home folder
-    sep : one character; None for a tab in .tsv and a comma in other text files
-    encoding : name of a text file's encoding; a byte-order mark never matters
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    InputError
-        When it isn't there, isn't of such a format, or is read with the wrong
-        separator or encoding.
-    """
-    path = Path(path).expanduser()
-    readers = {
-        ".csv": _read_text, ".tsv": _read_text, ".txt": _read_text,
-        ".parquet": _read_parquet, ".pq": _read_parquet,
-    }
-    suffix = path.suffix.lower()
-    if not path.is_file():
-        what = f"a folder, {path.absolute()}, is no file" if path.is_dir() else (
-            f"there is no file {path.absolute()}"
-        )
-        raise InputError(f"{path.name}: {what}: correct path")
-    if suffix not in readers:
-        advice = "decompress" if suffix in COMPRESSED else "convert or rename"
-        raise InputError(
-            f"{path.name}: the extension {suffix!r} is none of {', '.join(readers)}: {advice} the "
-            "file"
-        )
-    if readers[suffix] is _read_parquet:
-        return _read_parquet(path)
-    return _read_text(path, sep or ("\t" if suffix == ".tsv" else ","), encoding)
-
-
-def read_bundled(name):
-    """Read one of scikit-learn's bundled data sets; InputError for an unknown name."""
-    if name not in BUNDLED:
-        raise InputError(
-            f"dataset={name!r} is unknown: {suggestion(name, BUNDLED)}; or give an OpenML "
-            "number, or the path of a file"
-        )
-    bunch = getattr(sklearn.datasets, f"load_{name}")(as_frame=True)
-    frame, task = bunch.frame, BUNDLED[name]
-    if task == "classification":
-        frame["target"] = bunch.target_names[frame["target"]]
-    return Table(name, frame, target="target", task=task)
-
-
-def openml_id(dataset):
-    """The OpenML number in 31, "31" or "openml:31"; None for anything else."""
-    match = re.fullmatch(r"(?:openml:)?(\d+)", str(dataset))
-    return match and int(match[1])
-
-
-def read_openml(data_id, n_retries=1):
-    """Read an OpenML data set from scikit-learn's cache, or else download it into that cache.
-
-    Parameters
-    ----------
-    data_id : int
-    n_retries : int, how often to try again when the network fails
-
-    Raises
-    ------
-    InputError
-        When it is neither cached nor can be downloaded, or isn't a table.
-    """
-    try:
-        # The faster parser, "pandas", fails on classes that are numbers (scikit-learn 1.9.1 with
-        # pandas 3.1).
-        bunch = sklearn.datasets.fetch_openml(
-            data_id=data_id, as_frame=True, parser="liac-arff", n_retries=n_retries
-        )
-    # Without a network, OSError; for an unknown number or a sparse table, ValueError.
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"OpenML {data_id} can't be loaded ({error}): if it isn't downloaded yet, run, with a "
-            f'network, benchopt prepare . --force -d "tabular[dataset={data_id}]"'
-        ) from error
-    target = bunch.target_names[0] if len(bunch.target_names) == 1 else None
-    return Table(f"OpenML {data_id} ({bunch.details['name']})", bunch.frame, target=target)
 
 
 def make_population(table, target=None, task=None, decimal=".", bench_size="auto", group=None):
@@ -279,96 +132,16 @@ def make_population(table, target=None, task=None, decimal=".", bench_size="auto
 
     y, classes, about_target = _target(table, target, task, decimal)
     X = pd.DataFrame(
-        {name: _feature(table, name, decimal) for name in features}
+        {name: feature(table, name, decimal) for name in features}
     )
     n_duplicates = int(pd.concat([X, pd.Series(y, X.index)], axis=1).duplicated().sum())
     description = "; ".join([
         f"{table.name}: {_counted(len(X), 'example')}, {_about_features(X)}, {about_target}",
         _counted(n_duplicates, "duplicate example"), about_bench,
-        *about_groups, *_almost_numeric(table, X, decimal), *_rare_classes(y, classes),
+        *about_groups, *almost_numeric(table, X, decimal), *_rare_classes(y, classes),
         *(_order(y, classes) if group is None else []),
     ])
     return PoolPopulation(X, y, task, n_bench, description, classes, groups=groups)
-
-
-def _read_text(path, sep, encoding):
-    if not isinstance(sep, str) or len(sep) != 1:
-        raise InputError(f"{path.name}: sep={sep!r} is not a single character")
-    try:
-        # Benchopt's command line turns 1252 into a number.
-        text = path.read_bytes().decode(str(encoding))
-    except LookupError:
-        raise InputError(f"{path.name}: encoding={encoding!r} is unknown") from None
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path.name}: line {line} is not in encoding={encoding!r} ({error.reason}): pass "
-            "another, such as encoding='cp1252' or encoding='latin-1'"
-        ) from error
-    file = io.StringIO(text.removeprefix("\ufeff"), newline="")
-    reader = csv.reader(file, delimiter=sep, skipinitialspace=True, strict=True)
-    return _parse(path.name, reader, sep)
-
-
-def _parse(file_name, reader, sep):
-    records = _records(file_name, reader)
-    _, header = next(records, (0, None))
-    if header is None:
-        raise InputError(f"{file_name}: the file is empty")
-    header = [name.strip() for name in header]
-    if header[0].startswith("sep="):
-        raise InputError(
-            f"{file_name}: line 1 is {sep.join(header)!r}, which only Excel understands: remove it"
-        )
-    for other in (";", "\t", "|", ","):
-        if len(header) == 1 and other != sep and other in header[0]:
-            raise InputError(
-                f"{file_name}: read with sep={sep!r} the header is a single column, "
-                f"{header[0]!r}: pass sep={other!r}"
-            )
-    if "" in header:
-        raise InputError(
-            f"{file_name}: column {header.index('') + 1} has no name in the header: name it, or "
-            "remove it if it only counts the rows (pandas writes none with index=False)"
-        )
-    lines, rows = [], []
-    for line, row in records:
-        if len(row) != len(header):
-            raise InputError(
-                f"{file_name}: line {line} has {len(row)} value(s) where the header has "
-                f"{len(header)}: correct it; values that hold {sep!r} must be in double quotes"
-            )
-        lines.append(line)
-        rows.append(row)
-    return Table(file_name, pd.DataFrame(rows, columns=header, dtype="str"), np.array(lines, int))
-
-
-def _records(file_name, reader):
-    """Pairs of each row that isn't blank and the line it starts in."""
-    while True:
-        line = reader.line_num + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise InputError(
-                f"{file_name}: the row that starts in line {line} can't be read ({error}): check "
-                "its double quotes; one inside a quoted value is written twice"
-            ) from error
-        if len(row) > 1 or any(map(str.strip, row)):
-            yield line, row
-
-
-def _read_parquet(path):
-    try:
-        # Unlike pandas.read_parquet, it reads a file with duplicate column names; without pandas's
-        # own notes in the file, an index is a column, as it is in a text file.
-        frame = ParquetFile(path).read().to_pandas(ignore_metadata=True)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path.name}: can't be read as Parquet ({error})") from error
-    has_name = [not re.fullmatch(r"__index_level_\d+__", name) for name in frame.columns]
-    return Table(path.name, frame.loc[:, has_name])
 
 
 def _target_name(table, target):
@@ -395,7 +168,7 @@ def _groups(table, name):
     column = table.frame[name]
     if table.lines is not None:
         # Among numbers, NA is a missing one.
-        column = column.str.strip().mask(_typed(column, MISSING, ".").isna())
+        column = column.str.strip().mask(typed(column, MISSING, ".").isna())
     is_missing = (column.isna() | (column == "")).to_numpy(bool)
     if is_missing.any():
         raise table.error(
@@ -414,13 +187,13 @@ def _groups(table, name):
 
 def _target(table, name, task, decimal):
     """The labels as `Examples` wants them, the classes and a description."""
-    column = _standard(table, name)
+    column = standard(table, name)
     if types.is_string_dtype(column):
         text = column
-        column = _typed(text, MISSING, decimal)
+        column = typed(text, MISSING, decimal)
         if task == "classification" and column.isna().all():
             # NA and None may well be classes, but not beside numbers.
-            column = _typed(text, ("",), decimal)
+            column = typed(text, ("",), decimal)
     if column.isna().any():
         raise table.error(
             f"target {name!r} is missing in {_counted(column.isna().sum(), 'example')} "
@@ -428,7 +201,7 @@ def _target(table, name, task, decimal):
         )
     is_number = types.is_numeric_dtype(column) and not types.is_bool_dtype(column)
     if is_number:
-        _check_magnitude(table, "target", name, column)
+        check_magnitude(table, "target", name, column)
     if column.nunique() == 1:
         raise table.error(f"target {name!r} is always {column.tolist()[0]!r}: choose another")
     is_integer = is_number and (column % 1 == 0).all()
@@ -436,10 +209,10 @@ def _target(table, name, task, decimal):
         return _labels(table, name, column, is_number and not is_integer)
     if not is_number:
         if table.lines is not None:
-            _check_decimal(table, name, decimal)
+            check_decimal(table, name, decimal)
         is_wrong = np.ones(len(column), dtype=bool)
         if types.is_string_dtype(column):
-            is_wrong = ~column.isin(MISSING) & ~_is_number(column, decimal)
+            is_wrong = ~column.isin(MISSING) & ~are_numbers(column, decimal)
         raise table.error(
             f"target {name!r} is not numeric ({table.example(name, is_wrong)}): use "
             "task=classification or correct it"
@@ -465,129 +238,6 @@ def _labels(table, name, column, is_fractional):
     largest = np.argsort(-counts, kind="stable")[:LONGEST_LIST + 1]
     shown = listed([f"{classes[code]} ({counts[code]:,})" for code in largest])
     return y, classes, f"classification into {len(classes)} classes of target {name!r}: {shown}"
-
-
-def _feature(table, name, decimal):
-    column = _standard(table, name)
-    if table.lines is not None:
-        column = _dates(_typed(column, MISSING, decimal))
-        if types.is_string_dtype(column):
-            _check_decimal(table, name, decimal)
-    if types.is_string_dtype(column) or types.is_bool_dtype(column):
-        return column
-    column = column.astype("float64")
-    _check_magnitude(table, "column", name, column)
-    return column
-
-
-def _check_magnitude(table, role, name, numbers):
-    is_wrong = numbers.abs() > LARGEST_NUMBER
-    if is_wrong.any():
-        raise table.error(
-            f"{role} {name!r} is infinite or beyond ±{LARGEST_NUMBER:g} ("
-            f"{table.example(name, is_wrong)}): correct it, or mark it as missing"
-        )
-
-
-def _standard(table, name):
-    """A column as numbers, booleans or text, whatever type it was read with."""
-    column = table.frame[name]
-    if column.dtype == object:
-        column = column.astype(OBJECT_TYPES.get(types.infer_dtype(column, skipna=True), object))
-    if isinstance(column.dtype, pd.CategoricalDtype) or types.is_string_dtype(column):
-        return column.astype("str")
-    if types.is_bool_dtype(column):
-        return column.astype("boolean")
-    if types.is_numeric_dtype(column):
-        return column
-    if types.is_timedelta64_dtype(column):
-        return column / pd.Timedelta(seconds=1)
-    if types.is_datetime64_any_dtype(column):
-        return _seconds(column)
-    raise table.error(
-        f"column {name!r} holds values of a type that can't be used "
-        f"({table.example(name, column.notna())}): remove or convert it"
-    )
-
-
-def _typed(text, missing, decimal):
-    """A column of text as numbers or booleans where all its values are, and otherwise as text."""
-    text = text.str.strip()
-    present = text[~text.isin(missing) & text.notna()]
-    if _is_number(present, decimal).all():
-        numbers = pd.to_numeric(present.str.replace(decimal, ".", regex=False))
-        return numbers if len(numbers) == len(text) else numbers.astype(float).reindex(text.index)
-    lower = present.str.lower()
-    if lower.isin(["true", "false"]).all():
-        return (lower == "true").astype("boolean").reindex(text.index)
-    return text.mask(text == "")
-
-
-def _dates(column):
-    """A column of text as seconds since 1970 where all its values are dates or times."""
-    if not types.is_string_dtype(column):
-        return column
-    present = column[~column.isin(MISSING) & column.notna()]
-    if not present.str.fullmatch(DATE, flags=re.ASCII).all():
-        return column
-    try:
-        times = pd.to_datetime(present, format="ISO8601", utc=True)
-    except ValueError:
-        # Such as 2024-02-30.
-        return column
-    return _seconds(times).reindex(column.index)
-
-
-def _seconds(times):
-    # In nanoseconds, the year 9999 is out of range.
-    start = pd.Timestamp(0, tz=times.dt.tz).as_unit("s")
-    return (times - start) / pd.Timedelta(seconds=1).as_unit("s")
-
-
-def _is_number(text, decimal):
-    mark = re.escape(decimal)
-    digits = rf"(\d+({mark}\d*)?|{mark}\d+)(e[+-]?\d+)?"
-    return text.str.fullmatch(
-        rf"[+-]?({digits}|inf|infinity)", flags=re.ASCII | re.IGNORECASE, na=False
-    )
-
-
-def _check_decimal(table, name, decimal):
-    text = table.frame[name].str.strip()
-    most = (~text.isin(MISSING)).sum() / 2
-    other = "," if decimal == "." else "."
-    mark, other_mark = re.escape(decimal), re.escape(other)
-    looks = text.str.fullmatch(rf"[+-]?\d+{other_mark}\d+", flags=re.ASCII)
-    if looks.sum() > most:
-        raise table.error(
-            f"column {name!r} holds numbers with another decimal mark than decimal={decimal!r} "
-            f"({table.example(name, looks)}): pass decimal={other!r}; marks of thousands must be "
-            "removed"
-        )
-    # Unlike 1,234, 1,234,567 and 1,234.5 are in no doubt.
-    looks = text.str.fullmatch(
-        rf"[+-]?\d{{1,3}}({other_mark}\d{{3}})+({other_mark}\d{{3}}|{mark}\d*)", flags=re.ASCII
-    )
-    if looks.sum() > most:
-        raise table.error(
-            f"column {name!r} holds numbers with marks of thousands "
-            f"({table.example(name, looks)}): remove them"
-        )
-
-
-def _almost_numeric(table, X, decimal):
-    """Remarks on columns that are text because of a few values only."""
-    remarks = []
-    for name in column_kinds(X)["categorical"]:
-        text = X[name]
-        is_number = _is_number(text, decimal)
-        is_text = ~is_number & text.notna() & ~text.isin(MISSING)
-        if is_number.sum() > is_text.sum():
-            remarks.append(
-                f"{name!r} is categorical only because of values such as "
-                f"{table.example(name, is_text)}"
-            )
-    return remarks[:LONGEST_LIST]
 
 
 def _bench_count(table, bench_size):

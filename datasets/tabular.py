@@ -1,6 +1,7 @@
 from benchmark_utils.fingerprint import file_fingerprint
 from benchmark_utils.population import PopulationDataset
-from benchmark_utils.tables import load_population, openml_id, read_openml
+from benchmark_utils.table_files import openml_id, read_openml
+from benchmark_utils.tables import load_population
 
 
 class Dataset(PopulationDataset):

@@ -11,14 +11,8 @@ import sklearn.datasets
 from sklearn.utils import Bunch
 
 from benchmark_utils.errors import InputError
-from benchmark_utils.tables import (
-    Table,
-    make_population,
-    openml_id,
-    read_bundled,
-    read_file,
-    read_openml,
-)
+from benchmark_utils.table_files import Table, openml_id, read_bundled, read_file, read_openml
+from benchmark_utils.tables import make_population
 
 
 def examples_of(population):

@@ -14,7 +14,7 @@ from benchopt.runner import run_benchmark
 
 from benchmark_utils.analysis.report import print_tables
 from benchmark_utils.errors import suggestion
-from benchmark_utils.tables import BUNDLED, openml_id
+from benchmark_utils.table_files import BUNDLED, openml_id
 
 ROOT = Path(__file__).parents[2]
 TABLES = ("advice", "comparisons")
