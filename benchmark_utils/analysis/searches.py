@@ -31,9 +31,15 @@ def runs(results, dataset, setting):
     -------
     DataFrame
         `algorithm`, `tuning`, `n_configs`, `search`, `budget`, `seed`, `is_refit`, the means
-        over splits of `score_*`, and `chosen`, the choices of all splits.
+        of `score_*` over the splits that all searches of the algorithm made, and `chosen`, the
+        choices of these splits.
     """
     rows = select(tidy(results), dataset=dataset, setting=setting)
+    # A search that stopped earlier than another of the same algorithm is compared on its splits.
+    last = rows.groupby(["algorithm", "learner", "seed"], observed=True)["split"].max()
+    common = last.groupby(["algorithm", "seed"], observed=True).min().rename("common")
+    rows = rows.join(common, on=["algorithm", "seed"])
+    rows = rows[rows["split"] <= rows["common"]]
     rows = rows.assign(is_refit=rows["split"] < 0).sort_values("split", kind="stable")
     by = [*KEYS, "search", "budget", "seed", "is_refit"]
     groups = rows.groupby(by, observed=True, sort=False)

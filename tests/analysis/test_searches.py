@@ -225,6 +225,16 @@ class TestGap:
         assert gap.mean_gap == pytest.approx(.1)
         assert algorithms(results, *AT) == ["svm"]
 
+    def test_splits_that_only_one_rule_made(self):
+        """As with stop_when_redundant, which looks at each rule's own choices."""
+        bad = ([.5, .6], [.1, .1], [.1, .1])
+        longer = {s: (*splits, bad) for s, splits in RIDGE.items()}
+        expected = frame(*(search_rows(rule, RIDGE) for rule in ("val", "test")))
+        for long, short in (("val", "test"), ("test", "val")):
+            results = frame(search_rows(long, longer), search_rows(short, RIDGE))
+            assert algorithms(results, *AT) == ["svm"]
+            assert gap_of(results, *AT, "svm")[0] == gap_of(expected, *AT, "svm")[0]
+
     def test_seeds_that_only_one_rule_has(self):
         fewer = {s: SVM[s] for s in (0, 1)}
         gap, _ = gap_of(frame(search_rows("val", SVM), search_rows("test", fewer)), *AT, "svm")
