@@ -368,12 +368,12 @@ def _untuned(results):
 
 def _default_scores(results, dataset, setting, algorithm, rule):
     """True scores by seed of the default configuration on what `rule` trains on, or None."""
-    of = runs(results, dataset, setting)
+    of, untuned = runs(results, dataset, setting), _untuned(results)
+    # Without a search, it doesn't matter which.
+    of = of[of["algorithm"].map(untuned).eq(untuned[algorithm])]
     if rule in ("cv", "nested"):
-        of = of[(of["algorithm"] == algorithm) & (of["tuning"] == "cv") & of["is_refit"]
-                & (of["n_configs"] == 1) & (of["search"] == "grid")]
+        of = of[(of["tuning"] == "cv") & of["is_refit"] & (of["n_configs"] == 1)
+                & (of["search"] == "grid")]
     else:
-        # Without a search, it doesn't matter which.
-        untuned = _untuned(results)
-        of = of[of["algorithm"].map(untuned).eq(untuned[algorithm]) & (of["tuning"] == "default")]
+        of = of[of["tuning"] == "default"]
     return of.drop_duplicates("seed").set_index("seed")["score_bench"] if len(of) else None

@@ -480,6 +480,14 @@ class TestGrids:
 
 
 class TestOptimismTable:
+    def test_the_default_has_no_inner_folds(self):
+        same, other = (
+            optimism_table(grids(inner_folds), *AT).query("rule == 'nested'")
+            for inner_folds in (5, 3)
+        )
+        pd.testing.assert_frame_equal(
+            same.drop(columns="algorithm"), other.drop(columns="algorithm"))
+
     def test_what_tuning_bought(self, study):
         default = {s: (c and tuple(part[:1] for part in c),)
                    for s, (c,) in SVM.items()}
