@@ -38,7 +38,8 @@ class Plot(BasePlot):
         return traces
 
     def get_metadata(self, df, dataset, setting):
-        correlations = [n for n in ranking_notes(df, dataset, setting) if "slope" not in n][1:]
+        correlations = [note for note in ranking_notes(df, dataset, setting)
+                        if note.startswith(("Spearman", "Kendall"))]
         return {
             "title": views.title(
                 df, dataset, setting,

@@ -9,6 +9,7 @@ from benchopt.benchmark import Benchmark
 from benchopt.plotting import plot_benchmark
 from benchopt.results import read_results, save_results
 
+from benchmark_utils.analysis.report import print_tables
 from benchmark_utils.analysis.views import table_cells, with_band
 
 SCALES = ("linear", "semilog-x", "semilog-y", "loglog")
@@ -302,6 +303,22 @@ class TestTuning:
         assert [box["label"] for box in boxes] == ["ridge", "k_neighbors"]
         # Never negative: both rules choose among the same fits, one of them by this score.
         assert all(min(box["y"][0]) >= 0 for box in boxes)
+
+    def test_rules_that_chose_among_different_fits(self, plots, frames, capsys):
+        results = frames["tuned", as_they_are]
+        of_test = results["p_solver_tuning"] == "test"
+        for names, is_empty in ((["ridge"], False), (["ridge", "k_neighbors"], True)):
+            again = results.copy()
+            is_other = of_test & again["solver_name"].str.startswith(tuple(names))
+            again.loc[is_other, "objective_score_test"] -= 100
+            _, title = view_of(plots, again, "ranking_under_both_rules", **ONLY)
+            assert "Zero gaps" not in title and "left out" not in title
+            for name in ("ranking_table", "adaptive_overfitting_gap"):
+                _, title = view_of(plots, again, name, **ONLY)
+                assert ("both of the same fits" in title) == is_empty
+            print_tables(again, ["ranking"])
+            out = capsys.readouterr().out
+            assert all(f"{name} is left out: in seed 0" in out for name in names)
 
     def test_gap_needs_both_rules(self, plots, frames):
         boxes, title = view_of(

@@ -142,9 +142,11 @@ def print_tables(results, names):
 
 
 def _print(make, says, *of):
-    made = make(*of)
+    made, lines = make(*of), says(*of)
+    # Below the heading of a table that is missing may stand why.
+    if not made.empty or len(lines) > 1:
+        print("\n".join(["", *lines]))
     if not made.empty:
-        print("\n".join(["", *says(*of)]))
         print(made.to_string(index=False, float_format=_number, na_rep=""))
     return made
 

@@ -48,7 +48,7 @@ def _what_is_missing(results, dataset, setting, needs_gain, needs_both_rules, ne
             return "One seed only; a gain needs the variance over seeds: run with -r 30 or more"
         return "There are too few examples for an outer set: lower train_size"
     if needs_both_rules and not algorithms(results, dataset, setting):
-        return "Needs runs of one algorithm with tuning=val and tuning=test"
+        return "Needs runs of one algorithm with tuning=val and tuning=test, both of the same fits"
     if needs_bench and not has_bench:
         return "This data set has no benchmarking set, so there is no truth to compare with"
     return None
