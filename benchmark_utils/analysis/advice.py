@@ -127,7 +127,7 @@ def advice_notes(results, dataset, setting):
         if mean < 0 < difference:
             text += (f"; but over all seeds {b} has the higher mean, by {digits(-mean)}, as "
                      f"{a} fails badly on a few")
-        elif pair.opposed:
+        elif pair.opposed and difference:
             text += f"; but {b} wins {wins:.0%} of the splits"
             if pair.outperforms.low >= 0.5 or pair.outperforms.high <= 0.5:
                 text += f", so {a}'s lead rests on a few in which {b} fails badly"

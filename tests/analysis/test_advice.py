@@ -163,6 +163,14 @@ class TestNotes:
         (said,) = advice_notes(results({"a": [0.1, 0.7, 0], "b": [0, 0, 0.8]}), *AT)
         assert "have equal mean scores [-" in said
 
+    def test_equal_means_of_a_typical_seed(self):
+        # In two seeds of five they are equal; a wins two by a little, and loses one clearly.
+        even, a, b = [0.5, 0.5, 0.6], [0.5, 0.6, 0.5], [0.5, 0.5, 0.6]
+        scores = {"a": [a, [0.52, 0.51, 0.62], [0.52, 0.51, 0.62], [0.1, 0.1, 0.2], a],
+                  "b": [b, even, even, [0.8, 0.7, 0.9], b]}
+        (said,) = advice_notes(results(scores), *AT)
+        assert re.fullmatch(r"a and b have equal mean scores \[.*\]\.", said)
+
     def test_one_split(self):
         (said,) = advice_notes(results({"a": [0.8], "b": [0.9]}), *AT)
         assert said == "a and b can't be compared from one split."
