@@ -79,7 +79,8 @@ class ImageSource:
         return [image.tobytes() for image in self.read(rows)]
 
     def usable_rows(self, damaged="refuse"):
-        """Rows of the images that can be read, of all; finds out once.
+        """Rows of the images that can be read, of all; finds out once, but of damaged
+        ones each time.
 
         PNG files are told by their checksums, others by decoding them.
 
@@ -188,6 +189,8 @@ class ImageSource:
     def _try(self, content):
         try:
             return self._pixels_of(content)
+        except MemoryError:
+            raise
         except Exception as error:
             return error
 

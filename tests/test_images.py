@@ -149,8 +149,10 @@ class TestBadImages:
             assert source([DRAWN[0], encoded(DRAWN[1], "JPEG")]).usable_rows("drop").tolist() == [0]
         with monkeypatch.context() as patched:
             patched.setattr("PIL.JpegImagePlugin.JpegImageFile.load", load)
-            with pytest.raises(MemoryError):
-                source([DRAWN[0], encoded(DRAWN[1], "JPEG")]).usable_rows("drop")
+            short = source([DRAWN[0], encoded(DRAWN[1], "JPEG")])
+            for use in (lambda: short.usable_rows("drop"), lambda: short.read([1])):
+                with pytest.raises(MemoryError):
+                    use()
         again = source([DRAWN[0], encoded(DRAWN[1], "JPEG")])
         assert again.usable_rows().tolist() == [0, 1]
 
