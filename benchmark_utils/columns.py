@@ -116,7 +116,8 @@ def _dates(column):
     if not present.str.fullmatch(DATE, flags=re.ASCII).all():
         return column
     try:
-        times = pd.to_datetime(present, format="ISO8601", utc=True)
+        # Unlike ISO 8601, pandas knows no decimal comma.
+        times = pd.to_datetime(present.str.replace(",", "."), format="ISO8601", utc=True)
     except ValueError:
         # Such as 2024-02-30.
         return column

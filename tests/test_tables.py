@@ -264,6 +264,7 @@ def test_missing_numbers(load, missing):
     (["1970-01-01 00:01", "1970-01-01T00:00:02.5", "NA"], [60, 2.5, np.nan]),
     (["1970-01-01T01:00+01:00", "1970-01-01T00:00:01Z"], [0, 1]),
     (["9999-12-31"], [253402214400]),
+    (['"1970-01-01 00:00:02,5"'], [2.5]),
 ])
 def test_dates_are_seconds_as_in_parquet(load, texts, expected):
     X, _ = examples_of(load(lines("day,y", texts, ["a", "b"])))
