@@ -15,10 +15,10 @@ import torch
 from torch.func import functional_call, grad, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from benchmark_utils.errors import is_out_of_memory
+
 STEPS_AT_A_TIME = 64
 ROWS_AT_A_TIME = 8192
-# Of errors that are no OutOfMemoryError: the processor's, the driver's and the libraries'.
-OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "STATUS_ALLOC_FAILED")
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,13 +200,6 @@ def _train_or_halve(group, modules, loss, device, optimizer, on_steps, score):
             group[part], modules[part], loss, device, optimizer, on_steps, score
         )
     ]
-
-
-def is_out_of_memory(error):
-    """Whether an exception says that memory ran out, of a GPU or the machine."""
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
-        isinstance(error, RuntimeError) and any(text in str(error) for text in OUT_OF_MEMORY)
-    )
 
 
 def _train_group(group, modules, loss, device, optimizer, on_steps, score):

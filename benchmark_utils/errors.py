@@ -23,17 +23,26 @@ def check_boolean(name, value):
         raise InputError(f"{name}={value!r} is neither True nor False")
 
 
-#: what PyTorch says of a GPU, or of memory, in a RuntimeError
-OF_THE_MACHINE = re.compile(
-    r"out of memory|can't allocate memory|(CUDA|CUDNN) error|(CUBLAS|CUDNN)_STATUS_", re.IGNORECASE,
+#: what PyTorch says in a RuntimeError where memory runs out, and of a GPU that fails
+OUT_OF_MEMORY = re.compile(
+    r"out of memory|can't allocate memory|STATUS_ALLOC_FAILED", re.IGNORECASE,
 )
+OF_A_GPU = re.compile(r"(CUDA|CUDNN) error|(CUBLAS|CUDNN)_STATUS_", re.IGNORECASE)
+
+
+def is_out_of_memory(error):
+    """Whether an exception says that memory ran out, of a GPU or the machine."""
+    return isinstance(error, MemoryError) or _says(error, OUT_OF_MEMORY)
 
 
 def is_of_the_machine(error):
     """Whether an exception is due to the state of the machine, and may not come again."""
-    return isinstance(error, MemoryError | ImportError | OSError) or (
-        isinstance(error, RuntimeError) and OF_THE_MACHINE.search(str(error)) is not None
-    )
+    return (isinstance(error, ImportError | OSError) or is_out_of_memory(error)
+            or _says(error, OF_A_GPU))
+
+
+def _says(error, pattern):
+    return isinstance(error, RuntimeError) and pattern.search(str(error)) is not None
 
 
 def listed(items, longest=LONGEST_LIST):

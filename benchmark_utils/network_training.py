@@ -6,8 +6,8 @@ from contextlib import nullcontext
 import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from benchmark_utils.batched_training import is_out_of_memory, random_numbers
-from benchmark_utils.errors import Diverged
+from benchmark_utils.batched_training import random_numbers
+from benchmark_utils.errors import Diverged, is_out_of_memory
 
 LOOK_EVERY = 50  # steps between looks at the loss, each of which waits for a GPU
 

@@ -16,6 +16,7 @@ from benchmark_utils.batched_training import (  # noqa: E402
     squared_error,
     train,
 )
+from benchmark_utils.errors import is_of_the_machine, is_out_of_memory  # noqa: E402
 from benchmark_utils.networks import ResidualMLP  # noqa: E402
 
 N, D, C = 90, 6, 3
@@ -279,7 +280,8 @@ class TestMemory:
         ("CUDA error: unspecified launch failure", False),
     ])
     def test_what_says_that_memory_ran_out(self, message, is_memory):
-        assert batched_training.is_out_of_memory(RuntimeError(message)) == is_memory
+        assert is_out_of_memory(RuntimeError(message)) == is_memory
+        assert is_of_the_machine(RuntimeError(message))
 
     def test_a_real_shortage(self):
         # Batches of 2⁴⁰ examples.
