@@ -1,9 +1,9 @@
 """Content hashes that Benchopt's cache key lacks.
 
 Benchopt keys a run on the component's own file and parameters. Results depend
-as well on the code shared in this folder and on the user's data file, so the
-objective and the file-based data sets add these hashes to what is pickled,
-and thereby to the key. `benchmark_utils/analysis` only reads results: a change
+as well on the code shared in this folder, on the user's data file, on weights
+and on packages, so the objective, data sets and solvers add these to what is
+pickled, and thereby to the key. `benchmark_utils/analysis` only reads results: a change
 there invalidates nothing.
 """
 import hashlib

@@ -172,9 +172,9 @@ class SplitSolver(Fingerprinted, BaseSolver):
     def _keep(self, key, record, is_lasting):
         if is_lasting:
             self.store.put(key, record)
-        elif self._passing_failures() is not None:
-            self._passing_failures().parent.mkdir(parents=True, exist_ok=True)
-            with open(self._passing_failures(), "ab") as file:
+        elif (path := self._passing_failures()) is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(path, "ab") as file:
                 file.write(b".")
         return record
 

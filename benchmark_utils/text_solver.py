@@ -70,9 +70,9 @@ class TransformerSolver(SplitSolver):
             else:
                 is_pair = objective["study"].X.source.is_pair
                 n_special = tokenizer.num_special_tokens_to_add(pair=is_pair)
-                if self.max_length <= n_special:
-                    problem = (f"max_length={self.max_length!r} leaves nothing of a text, beside "
-                               f"{n_special} special tokens")
+                if not isinstance(self.max_length, int) or self.max_length <= n_special:
+                    problem = (f"max_length={self.max_length!r} is no integer above {n_special}, "
+                               "the special tokens: nothing of a text would be left")
         return super().skip(problem=problem, **objective)
 
     def fit(self, train, val, config, seed):

@@ -323,9 +323,10 @@ class TestBadCheckpoints:
     def test_none_is_named(self, reason):
         assert "no model is named: checkpoint=" in reason(None)
 
-    def test_max_length_that_leaves_nothing(self, reason, checkpoint):
-        said = reason(checkpoint("bert"), max_length=2)
-        assert "max_length=2 leaves nothing of a text, beside 2 special tokens" in said
+    @pytest.mark.parametrize("max_length", [2, "many"])
+    def test_max_length_that_leaves_nothing(self, reason, checkpoint, max_length):
+        said = reason(checkpoint("bert"), max_length=max_length)
+        assert f"max_length={max_length!r} is no integer above 2, the special tokens" in said
 
     def test_best_epoch_that_is_no_boolean(self, reason, checkpoint):
         said = reason(checkpoint("bert"), best_epoch="false")

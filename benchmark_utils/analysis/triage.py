@@ -18,8 +18,6 @@ EARLY = (2, 3, 5)
 #: number of splits K -> the gain G_K that counts as large
 LARGE = {20: 10, 200: 20}
 PARTS = ("low", "mid", "high")
-
-
 #: in how many ways the seeds are cut into halves, to see how far their gains agree
 N_HALVINGS = 20
 
