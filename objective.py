@@ -3,6 +3,7 @@ from sys import intern
 
 import joblib
 from benchopt import BaseObjective
+from threadpoolctl import threadpool_limits
 
 from benchmark_utils.errors import InputError, check_boolean
 from benchmark_utils.fingerprint import code_fingerprint
@@ -74,7 +75,9 @@ class Objective(BaseObjective):
         population, sizes = self.population, self.sizes
         seed = self._seed(repetition)
         n_outer = min(MAX_OUTER_CHUNKS * sizes.test, population.n_pool - sizes.study)
-        sets = population.draw(seed, repetition, sizes.study, n_outer)
+        # One thread, as for fits: some data are computed here.
+        with threadpool_limits(limits=1):
+            sets = population.draw(seed, repetition, sizes.study, n_outer)
         stratified = self.stratify and population.task == "classification"
         stratify_by = sets.study.y if stratified else None
         stratified_tests = stratified and self.procedure != "bootstrap"
@@ -155,12 +158,9 @@ class Objective(BaseObjective):
             self.procedure,
         )
 
-    # What the cache key holds besides parameters and this file. Benchopt keeps what a solver gave
-    # for an objective under a key that names the data set, but doesn't tell its content.
-    _data_hash = None
-
+    # What the cache key holds besides parameters and this file.
     def _get_state(self):
-        return {"benchmark_utils": code_fingerprint(), "data": self._data_hash}
+        return {"benchmark_utils": code_fingerprint()}
 
     def __setstate__(self, state):
-        self._data_hash = state["data"]
+        pass

@@ -72,7 +72,7 @@ def make_rows(outcomes, splits, study, population, is_bootstrap):
             "stopped": outcome.get("stopped", ""),
             "task": task, "data": population.description,
         }
-        # Benchopt pickles each row twice, and NumPy's numbers take ten times as long as Python's.
+        # Benchopt pickles the rows, and NumPy's numbers take some ninety times as long as Python's.
         rows.append({
             name: value.item() if isinstance(value, np.generic) else value
             for name, value in row.items()

@@ -62,7 +62,7 @@ def suite(benchmark, solver, population, n_splits):
     objective.set_data(population, None)
     solver.set_objective(**objective.get_objective())
     started = time.perf_counter()
-    solver.run(1)
+    solver.run_once()
     rows = objective(solver.get_result())
     seconds = time.perf_counter() - started
     assert len(rows) == n_splits and {row["objective_status"] for row in rows} == {"ok"}

@@ -117,7 +117,7 @@ def solve(benchmark):
         skip, reason = solver.skip(**described)
         assert not skip, reason
         solver.set_objective(**described)
-        solver.run(1)
+        solver.run_once()
         rows = pd.DataFrame(objective(solver.get_result()))
         return rows.rename(columns=lambda name: name.removeprefix("objective_"))
 
