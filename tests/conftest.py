@@ -124,6 +124,19 @@ def solve(benchmark):
     return solve
 
 
+@pytest.fixture
+def half_precision(monkeypatch):
+    """Where a GPU would compute in bfloat16, the CPU does."""
+    import torch
+
+    from benchmark_utils import network_training
+
+    monkeypatch.setattr(
+        network_training, "_autocast",
+        lambda device, is_mixed: torch.autocast(device, torch.bfloat16, enabled=is_mixed),
+    )
+
+
 @pytest.fixture(scope="session")
 def draw_pcam():
     """draw_pcam(folder, …): files in PatchCamelyon's layout, see `_draw_pcam`."""

@@ -239,7 +239,8 @@ class TestFrozen:
     ):
         solver = component("solver", name, weights=None, n_epochs=200, learning_rate=0.01)
         rows = solve(drawn, solver, **SMALL)
-        assert set(rows["status"]) == {"ok"} and len(predictors) == 2
+        assert set(rows["status"]) == {"ok"}, rows["message"][0]
+        assert len(predictors) == 2
         backbone = Backbone(solver.architecture, solver.head, solver.input_size).eval()
         n, bench = backbone.n_features, drawn.draw(0, 0, 10, 4).bench
         for _, predict in predictors:

@@ -83,6 +83,12 @@ class TestRows:
                     objective=dict(HOLDOUT, train_size=20))
         assert made["status"].tolist() == ["ok"], made["message"][0]
 
+    @pytest.mark.parametrize("name", SOLVERS)
+    def test_every_architecture_in_half_precision(self, rows, name, half_precision):
+        made = rows(name, steps=2, batch_size=4, population=coloured(n_bench=5, n=60),
+                    objective=dict(HOLDOUT, train_size=20))
+        assert made["status"].tolist() == ["ok"], made["message"][0]
+
     def test_the_seed_decides(self, rows):
         state = torch.get_rng_state()
         first = rows(steps=3)

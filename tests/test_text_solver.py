@@ -255,6 +255,14 @@ class TestWholePath:
         own = [column for column in rows if not column.endswith("_seconds")]
         assert rows[own].equals(again[own])
 
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_each_kind_in_half_precision(self, checkpoint, component, solve, kind,
+                                         half_precision):
+        solver = component("solver", "transformer", checkpoint=str(checkpoint(kind)),
+                           **QUICK | {"n_epochs": 1})
+        rows = solve(population(60, 20), solver, **SMALL | {"train_size": 20, "n_splits": 1})
+        assert rows["status"].tolist() == ["ok"], rows["message"][0]
+
     def test_pairs(self, checkpoint, component, solve):
         texts, y = some_texts(120)
         pool = PoolPopulation(View(source(texts, texts[::-1])), y, "classification", 0, "pairs",
