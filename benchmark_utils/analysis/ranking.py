@@ -73,7 +73,8 @@ def ranking(val_tuned, test_tuned, *, rng, n_resamples=100_000, level=0.95):
     Intervals of the rank correlations come from a cluster bootstrap: the paired runs of each
     algorithm are resampled on their own, the same resample for both rules. Those of the
     line come from a pairs bootstrap that resamples algorithms. In it, resamples whose algorithms
-    all share one val-tuned mean define no line; with two algorithms that is about half of them.
+    all share one val-tuned mean define no line. The line through two algorithms has no interval, as
+    every resample that defines one gives the same.
 
     Parameters
     ----------
@@ -248,6 +249,8 @@ def _line_resampled(x, y, rng, n_resamples):
     if len(x) == 0:
         return (np.nan, np.nan), np.full((2, n_resamples), np.nan)
     slope, intercept = _lines(x, y, np.ones((1, len(x))))
+    if len(x) < 3:
+        return (slope[0], intercept[0]), np.full((2, n_resamples), np.nan)
     return ((slope[0], intercept[0]),
             _lines(x, y, resample_counts(rng, len(x), n_resamples)))
 

@@ -160,7 +160,13 @@ def ranking_notes(results, dataset, setting):
     if ranked is not None:
         for name, estimate in (("Spearman", ranked.spearman), ("Kendall", ranked.kendall),
                                ("slope of the line", ranked.slope)):
-            said.append(f"{name} {estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]")
+            if np.isnan(estimate.value):
+                said.append(f"{name} undefined")
+                continue
+            interval = f" [{estimate.low:.3f}, {estimate.high:.3f}]"
+            if np.isnan(estimate.low):
+                interval = ", to which two algorithms give no interval"
+            said.append(f"{name} {estimate.value:.3f}{interval}")
     return said
 
 

@@ -73,6 +73,13 @@ def test_hand_computed():
     assert (result.slope.low, result.slope.high) == pytest.approx((-2, 4))
 
 
+def test_a_line_through_two_points_has_no_interval():
+    result = ranking([[1, 2], [3, 5]], [[2, 2], [6, 7]], rng=rng(), n_resamples=100)
+    for estimate, exact in ((result.slope, 1.8), (result.intercept, -0.7)):
+        assert estimate.value == pytest.approx(exact)
+        assert np.isnan([estimate.low, estimate.high]).all()
+
+
 def test_paired_resamples():
     # Resampling the same runs for both rules keeps a constant gap constant, so the two orders
     # agree in every resample, however much the scores vary.

@@ -286,7 +286,17 @@ class TestRanking:
         notes = ranking_notes(study, *AT)
         assert notes[0] == "Zero gaps: 33.3% of 6 runs; significant overfitting in 0 of 2"
         assert notes[1].startswith("Spearman -1.000 [") and notes[2].startswith("Kendall -1.000 [")
-        assert notes[3].startswith("slope of the line ")
+        x, y = (.6, 2.14 / 3), (.8, 2.2 / 3)
+        slope = (y[1] - y[0]) / (x[1] - x[0])
+        assert notes[3] == (
+            f"slope of the line {slope:.3f}, to which two algorithms give no interval"
+        )
+
+    def test_notes_where_all_score_alike(self, study):
+        alike = study.assign(**{f"objective_score_{part}": .5 for part in ("val", "test", "bench")})
+        assert ranking_notes(alike, *AT)[1:] == [
+            "Spearman undefined", "Kendall undefined", "slope of the line undefined"
+        ]
 
     def test_line(self, study):
         names, ranked = ranking_of(study, *AT)
