@@ -1,5 +1,8 @@
 import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -137,6 +140,17 @@ class TestTerminal:
         file = save_results(results[results["idx_rep"] == 2], tmp_path / "no_bench.parquet")
         out = printed(file)[1]
         assert "One seed only" in out and "-r 30" not in out
+
+
+    def test_a_reader_that_has_seen_enough(self, result_file):
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmark_utils.analysis.report", str(result_file)],
+            cwd=Path(__file__).parents[1], stdout=writer, stderr=subprocess.PIPE, text=True,
+        )
+        os.close(writer)
+        assert (done.returncode, done.stderr) == (1, "")
 
 
 class TestFiles:

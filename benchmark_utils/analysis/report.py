@@ -3,6 +3,7 @@
     python -m benchmark_utils.analysis.report [FILE] [--table NAME] [--csv FILE] [--latex FILE]
 """
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -176,4 +177,11 @@ def _number(value):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader, such as head, has seen enough; Python writes what is left when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    sys.exit(code)
