@@ -27,7 +27,7 @@ class Objective(BaseObjective):
     min_benchopt_version = "1.10"
     requirements = [
         "pip::scikit-learn", "pip::scipy", "pip::optuna", "pip::filelock", "pip::tqdm",
-        "pip::jinja2",
+        "pip::jinja2", "pip::packaging",
     ]
     sampling_strategy = "run_once"
 

@@ -29,8 +29,9 @@ def load_tokenizer(folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except Exception as error:
         raise InputError(
-            f"the tokenizer of {folder} can't be loaded ({error}). One that is kept as a "
-            "SentencePiece model needs `pip install sentencepiece protobuf`"
+            f"the tokenizer of {folder} can't be loaded ({error}): save one there by its "
+            "save_pretrained; one that is kept as a SentencePiece model needs `pip install "
+            "sentencepiece protobuf`"
         ) from error
     if not tokenizer.is_fast:
         raise InputError(

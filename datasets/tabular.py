@@ -1,7 +1,13 @@
+from benchopt import safe_import_context
+
 from benchmark_utils.fingerprint import file_fingerprint
+from benchmark_utils.needs import need
 from benchmark_utils.population import PopulationDataset
 from benchmark_utils.table_files import openml_id, read_openml
 from benchmark_utils.tables import load_population
+
+with safe_import_context() as import_ctx:
+    need("pandas")
 
 
 class Dataset(PopulationDataset):

@@ -393,8 +393,8 @@ class TestBadCheckpoints:
         assert "there is no folder" in reason(tmp_path / "elsewhere")
 
     def test_no_tokenizer(self, reason, checkpoint):
-        # transformers makes one without any words.
-        assert "has no tokenizer" in reason(checkpoint(tokenizer=False))
+        # transformers makes one without any words, and failed up to version 4.
+        assert "save one there by its save_pretrained" in reason(checkpoint(tokenizer=False))
 
     def test_a_tokenizer_that_is_not_fast(self, reason, checkpoint):
         folder = checkpoint(tokenizer=False)
