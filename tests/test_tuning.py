@@ -392,7 +392,7 @@ class TestMemorise:
 
 
 class TestWhatIsAskedFor:
-    FITS = partial(Fits, inner=TestNested.INNER)
+    FITS = staticmethod(partial(Fits, inner=TestNested.INNER))
 
     @pytest.mark.parametrize("rule, n_fits", [
         # 2 splits × 4 configurations, cv's 4 refits, nested's 3 inner folds and a refit
