@@ -1,6 +1,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+PYTEST = $(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal
 
 .PHONY: demo test test-slow lint clean
 
@@ -11,11 +12,11 @@ demo: $(VENV)/.light
 	@echo; echo "Result page: $$(ls -t $(CURDIR)/outputs/*_quick*.html | head -n 1)"
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 # Statistical guarantees, by simulation.
 test-slow: $(VENV)/.test
-	$(BIN)/python -m pytest -m slow
+	$(PYTEST) -m slow
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
