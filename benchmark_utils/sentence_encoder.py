@@ -59,7 +59,10 @@ class SentenceEncoder:
 def _model(folder):
     from sentence_transformers import SentenceTransformer
 
-    return SentenceTransformer(str(folder), local_files_only=True)
+    # Without the compiled kernels of the hub, which differ between machines and days.
+    return SentenceTransformer(
+        str(folder), local_files_only=True, model_kwargs={"use_kernels": False}
+    )
 
 
 @lru_cache(1)

@@ -63,10 +63,11 @@ class Classifier:
 
     def __init__(self, folder, n_classes, device):
         with _quiet(), random_numbers(0, "cpu"):
-            # In single precision, whatever the weights were saved in.
+            # In single precision, whatever the weights were saved in, and without the compiled
+            # kernels of the hub, which differ between machines and days.
             model, found = AutoModelForSequenceClassification.from_pretrained(
                 folder, num_labels=n_classes, dtype=torch.float32, local_files_only=True,
-                ignore_mismatched_sizes=True, output_loading_info=True,
+                ignore_mismatched_sizes=True, output_loading_info=True, use_kernels=False,
             )
         base = f"{model.base_model_prefix}."
         self._fresh = {

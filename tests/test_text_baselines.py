@@ -107,6 +107,14 @@ class TestSentenceEmbedding:
         )
         assert encoder(False).key != encoder(True).key
 
+    def test_no_kernels_of_the_hub_are_used(self, encoder):
+        from benchmark_utils.sentence_encoder import _model, packaged_encoder
+
+        encoder(False)(["a cat"])
+        parts = list(_model(packaged_encoder()).modules())
+        assert not any(getattr(part, "use_kernels", False) for part in parts)
+        assert any(hasattr(part, "use_kernels") for part in parts)
+
     def test_solver(self, encoder, component, solve):
         texts, y = some_texts(60)
         rows = solve(population(y, texts), component("solver", "sentence_embedding"),

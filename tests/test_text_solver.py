@@ -227,6 +227,9 @@ class TestFreshModels:
         model = Classifier(folder, 2, "cpu").fresh(0)
         assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
 
+    def test_no_kernels_of_the_hub_are_used(self, checkpoint):
+        assert not Classifier(checkpoint(), 2, "cpu").fresh(0).train().use_kernels
+
     def test_random_numbers_are_left_alone(self, checkpoint):
         folder = checkpoint()
         torch.manual_seed(0)
@@ -268,7 +271,7 @@ class TestWholePath:
         pool = PoolPopulation(View(source(texts, texts[::-1])), y, "classification", 0, "pairs",
                               classes=["bad", "good"])
         rows = solve(pool, component("solver", "bert", checkpoint=str(checkpoint())), **SMALL)
-        assert rows["status"].tolist() == ["ok", "ok"]
+        assert rows["status"].tolist() == ["ok", "ok"], rows["message"][0]
 
     def test_search(self, checkpoint, component, solve):
         solver = component("solver", "albert", checkpoint=str(checkpoint("albert")), tuning="val",
