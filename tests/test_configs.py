@@ -7,12 +7,19 @@ from benchopt.cli.main import run as run_command
 from benchopt.parallel_backends import DISTRIBUTED_BACKENDS
 from benchopt.utils.run_context import RunContext
 
+from benchmark_utils.analysis.searches import optimism_table
+
 ROOT = Path(__file__).parents[1]
 CONFIGS = sorted((ROOT / "configs").glob("*.yml"))
 BACKENDS = sorted((ROOT / "configs" / "backends").glob("*.yml"))
 #: data sets that are generated or come with scikit-learn
 OFFLINE = {"simulated", "gaussian"}
 BUNDLED = {"breast_cancer", "digits", "wine", "diabetes"}
+#: best cross-validated, true and nested accuracy by the number of cells, as published
+OPTIMISM = {
+    "signal": {1: (0.646, 0.659, 0.653), 4: (0.628, 0.648, 0.633)},
+    "noise": {1: (0.519, 0.501, 0.524), 4: (0.552, 0.500, 0.529)},
+}
 every_config = pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 
 
@@ -91,3 +98,23 @@ def test_back_end(path):
     # Its options are prefixed with its name: dask_…, slurm_….
     prefix = {"dask": "dask_", "submitit": "slurm_"}.get(config["backend"], "")
     assert all(name == "backend" or name.startswith(prefix) for name in config)
+
+
+@pytest.mark.slow
+def test_published_optimism(run):
+    """`tuning_optimism`, without its larger grids, which take half an hour."""
+    svm = "svm[C=1.0,gamma=0.1,search=grid,tuning=[cv,nested],n_configs=[1,4]]"
+    results, printed = run(
+        "--config", ROOT / "configs" / "tuning_optimism.yml", "-s", svm, timeout=1500,
+    )
+    assert results is not None, printed
+    for labels, published in OPTIMISM.items():
+        table = optimism_table(results, f"gaussian (labels={labels})", "as configured")
+        assert table["runs"].eq(20).all()
+        measured = table.set_index(["rule", "configurations"])
+        for n_cells, (best, true, nested) in published.items():
+            assert measured.loc[("cv", n_cells), "reported"] == pytest.approx(best, abs=0.004)
+            assert measured.loc[("cv", n_cells), "true"] == pytest.approx(true, abs=0.004)
+            # Its folds are shuffled by other seeds than the published ones.
+            assert measured.loc[("nested", n_cells), "reported"] == pytest.approx(
+                nested, abs=0.015)
