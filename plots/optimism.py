@@ -17,31 +17,33 @@ class Plot(BasePlot):
     options = {**views.DATA_OPTIONS, "algorithm": views.options_of_algorithms(set())}
 
     def plot(self, df, dataset, setting, algorithm):
-        traces, sizes = [], {1}
+        traces = []
         for rule in REPORTED:
-            curve = {
-                size: measured
-                for size, measured in optimism_of(df, dataset, setting, algorithm, rule).items()
-                if np.isfinite(measured.optimism)
-            }
-            if not curve:
-                continue
-            sizes |= set(curve)
-            y = np.array([measured.optimism for measured in curve.values()])
-            se = np.nan_to_num([measured.optimism_se for measured in curve.values()])
+            curve = optimism_of(df, dataset, setting, algorithm, rule)
+            y, se = (np.array([getattr(of_size, what) for of_size in curve.values()], float)
+                     for what in ("optimism", "optimism_se"))
             traces += views.with_band(
                 np.array(list(curve)), y, y - se, y + se, WORDS[rule], self.get_style(WORDS[rule])
             )
         if traces:
-            ends = [int(min(sizes)), int(max(sizes))]
-            traces.append(views.reference("the truth", ends, [0, 0]))
+            sizes = {1, *(size for trace in traces for size in trace["x"])}
+            traces.append(views.reference("the truth", [min(sizes), max(sizes)], [0, 0]))
         return traces
+
+    def _runs(self, df, dataset, setting, algorithm):
+        """What the title says of numbers of runs that don't show."""
+        curves = [optimism_of(df, dataset, setting, algorithm, rule) for rule in REPORTED]
+        fewer = any(len({of_size.n_repetitions for of_size in curve.values()}) > 1
+                    for curve in curves)
+        return ("\nAt some budgets there are fewer runs, as all that was tried in others failed"
+                if fewer else "")
 
     def get_metadata(self, df, dataset, setting, algorithm):
         return {
             "title": views.title(
                 df, dataset, setting, f"{algorithm}: how far the reported score lies above the "
-                "true one, ± one standard error", needs_bench=True,
+                "true one, ± one standard error" + self._runs(df, dataset, setting, algorithm),
+                needs_bench=True,
                 otherwise=None if self.plot(df, dataset, setting, algorithm)
                 else "None of its runs has both scores",
             ),

@@ -15,9 +15,8 @@ class Plot(BasePlot):
         family, gain, _ = ranking_gain_of(df, dataset, setting)
         if gain is None or not np.isfinite(gain.gain).any():
             return []
-        shown = np.isfinite(gain.gain)
         traces = views.with_band(
-            gain.n_splits[shown], gain.gain[shown], gain.low[shown], gain.high[shown],
+            gain.n_splits, gain.gain, gain.low, gain.high,
             f"G_rank of {' > '.join(family.learners)}", self.get_style("G_rank"),
         )
         ends = [1, int(gain.n_splits[-1])]

@@ -50,6 +50,17 @@ def one_split(results):
     return results[results["objective_split"].isin([0, -1])].copy()
 
 
+def first_cell_failed(results):
+    """Nothing could be chosen yet at a budget of one configuration."""
+    first = results["objective_budget"] == 1
+    return pd.concat([all_failed(results[first]), results[~first]], ignore_index=True)
+
+
+def only_one_seed_at_first(results):
+    first = (results["objective_budget"] == 1) & (results["idx_rep"] > 0)
+    return pd.concat([all_failed(results[first]), results[~first]], ignore_index=True)
+
+
 def without_bench(results):
     results = results.copy()
     results[[n for n in scores_of(results) if not n.endswith(("_test", "_val"))]] = np.nan
@@ -112,7 +123,8 @@ CASES = [
         first_learner_failed, stopped, perfect, with_a_gap,
     )),
     *(("tuned", variant) for variant in (
-        as_they_are, one_seed, without_bench, all_failed, first_learner_failed,
+        as_they_are, one_seed, without_bench, all_failed, first_learner_failed, first_cell_failed,
+        only_one_seed_at_first,
     )),
 ]
 PLOTS = ["adaptive_overfitting_gap", "advice", "fold_correlation_and_gain", "optimism",
@@ -278,6 +290,14 @@ class TestSummary:
     def test_splits_that_were_left_out_are_said(self, plots, frames):
         assert "up to 5 splits" in view_of(plots, frames["normal", stopped], "summary", **FIVE)[1]
 
+    def test_sizes_that_differ_are_said(self, plots, frames):
+        # As with groups, and in a bootstrap.
+        results = frames["normal", as_they_are].copy()
+        results["objective_n_test"] += results["objective_split"]
+        results["objective_n_val"] += results["objective_split"] % 2
+        _, title = view_of(plots, results, "summary", **LINEAR)
+        assert "5 splits each of 40 training, 0 to 1 validation and 10 to 14 test examples" in title
+
     def test_everything_failed(self, plots, frames):
         cells, title = view_of(plots, frames["normal", all_failed], "summary", **FIVE)
         assert "Every split of every learner failed; the first said: ValueError: no" in title
@@ -319,6 +339,31 @@ class TestTuning:
             print_tables(again, ["ranking"])
             out = capsys.readouterr().out
             assert all(f"{name} is left out: in seed 0" in out for name in names)
+
+    def test_budgets_at_which_nothing_could_be_chosen_are_left_out(self, plots, frames):
+        name = "win_probability_by_budget"
+        for variant, budgets in ((as_they_are, [1, 2, 3]), (first_cell_failed, [2, 3])):
+            traces, title = view_of(plots, frames["tuned", variant], name, **ONLY)
+            assert {trace["label"] for trace in traces} >= {"ridge", "k_neighbors"}
+            assert all(trace["x"] == budgets for trace in traces[:-1])
+            assert traces[-1]["x"] == [budgets[0], budgets[-1]]
+            assert "it isn't with fewer than 6 runs" in title
+            assert ("At small budgets there are fewer" in title) == (variant is not as_they_are)
+        traces, title = view_of(plots, frames["tuned", all_failed], name, **ONLY)
+        assert traces == [] and "Every split of every learner failed" in title
+        results = frames["tuned", as_they_are]
+        other = ~results["p_solver_tuning"].isin(["val", "test"])
+        traces, title = view_of(
+            plots, pd.concat([all_failed(results[~other]), results[other]]), name, **ONLY)
+        assert traces == [] and "No run has a configuration that didn't fail" in title
+
+    def test_no_standard_error_of_one_run(self, plots, frames):
+        results = frames["tuned", only_one_seed_at_first]
+        traces, title = view_of(plots, results, "optimism", algorithm="ridge", **ONLY)
+        bands = {trace["label"]: trace["x"] for trace in traces if "y_low" in trace}
+        lines = {trace["label"]: trace["x"] for trace in traces if "y_low" not in trace}
+        assert bands["best test score"] == [2, 3] and lines["best test score"] == [1, 2, 3]
+        assert "At some budgets there are fewer runs" in title
 
     def test_gap_needs_both_rules(self, plots, frames):
         boxes, title = view_of(
@@ -395,3 +440,15 @@ class TestViews:
         assert (band["y_low"], band["y_high"]) == ([2, 3], [3, 4])
         assert band["label"] == line["label"] == "ridge"
         assert band["color"][:3] == line["color"][:3] and band["color"][3] < line["color"][3]
+
+    def test_band_with_gaps(self):
+        style, nan = {"color": (0.1, 0.2, 0.3, 1.0), "marker": 2}, np.nan
+        x, y, low, high = np.array([
+            [0, 1, 2, 3], [nan, 5, 6, 7], [nan, nan, 5, -np.inf], [nan, nan, 7, 9],
+        ])
+        band, line = with_band(x, y, low, high, "ridge", style)
+        assert (line["x"], line["y"]) == ([1, 2, 3], [5, 6, 7])
+        assert (band["x"], band["y"], band["y_low"], band["y_high"]) == ([2], [6], [5], [7])
+        (line,) = with_band(x[1:2], y[1:2], low[1:2], high[1:2], "ridge", style)
+        assert line["x"] == [1] and "y_low" not in line
+        assert with_band(x[:1], y[:1], low[:1], high[:1], "ridge", style) == []

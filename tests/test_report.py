@@ -275,8 +275,20 @@ class TestOtherTables:
             code, _, err = printed(
                 result_file, "--table", name, "--csv", tmp_path / "table.csv"
             )
-            assert code == 1 and f"no table {name}" in err
+            assert code == 1 and f"no table {name}: " in err and "tuning" in err
             assert not (tmp_path / "table.csv").exists()
+
+    @pytest.mark.parametrize("option", ["--csv", "--latex"])
+    def test_that_cannot_be_written(self, printed, result_file, tmp_path, option):
+        for path in (tmp_path / "missing" / "table", tmp_path):
+            code, _, err = printed(result_file, option, path)
+            assert code == 1 and f"{path} can't be written" in err
+
+    def test_of_a_damaged_file(self, printed, tmp_path):
+        path = tmp_path / "results.parquet"
+        path.write_text("garbage")
+        code, _, err = printed(path)
+        assert code == 1 and f"{path} can't be read" in err
 
     @pytest.mark.parametrize("name, heading", [
         ("comparisons", "Paired comparisons of learners"),

@@ -20,6 +20,8 @@ from benchmark_utils.redundancy import predicted_gain
 #: going on pays off while it promises to multiply the gain by more than that
 WORTHWHILE = 1.2
 FEW, MANY = 20, 200
+#: tuning rules that choose by the test scores which they report
+CHOSEN_BY_SCORE = ("test", "cv", "memorise")
 EARLY = (3, 5)
 
 
@@ -84,29 +86,40 @@ def advice_table(results, dataset, setting):
 
 
 def advice_notes(results, dataset, setting):
-    """Whether the leading learner of each tuning rule is better than each other under that rule, as
-    far as it can be told.
+    """Which scores to distrust, and whether the leading learner of each tuning rule is better than
+    each other under that rule, as far as it can be told.
 
     Returns
     -------
-    list of str, one sentence per other learner
+    list of str, one sentence per other learner after those on scores
     """
     said, scores = [], advice_table(results, dataset, setting)
-    splits = final_rows(results, dataset, setting)["split"].unique()
     if scores.empty:
         return said
-    rows = final_rows(results, dataset, setting).drop_duplicates("learner")
-    rule = scores["learner"].map(dict(zip(rows["learner"], rows["tuning"], strict=True)))
+    rows = final_rows(results, dataset, setting)
+    rule = scores["learner"].map(rows.drop_duplicates("learner").set_index("learner")["tuning"])
+    if (chosen := [name for name in CHOSEN_BY_SCORE if name in rule.array]):
+        said.append(
+            f"Scores under tuning={' and '.join(chosen)} are those that configurations were chosen "
+            "by: they and their intervals lie too high."
+        )
     leaders = set(scores.loc[scores.groupby(rule)["score"].idxmax(), "learner"])
     for (a, b), pair in comparisons(results, dataset, setting).items():
         if not leaders & {a, b}:
             continue
         if math.isnan(pair.p):
-            said.append(
-                f"{a} and {b} can't be compared from one split." if len(splits) < 2
-                else f"{a} and {b} have no split in common: no test." if not pair.n_splits
-                else f"{a} and {b} have equal scores, or one partition only: no test."
-            )
+            said.append(f"{a} and {b} " + (
+                "can't be compared from one split." if rows["split"].nunique() < 2
+                else "have no split in common: no test." if not pair.n_splits
+                else "were compared on one partition only: no test."
+                if math.isnan(test_to_train_ratio(rows))
+                else "have equal scores: no test."
+                if pair.outperforms.low == pair.outperforms.high == 0.5
+                else "differ by the same on each split"
+                + (" in half of the seeds or more" if rows["seed"].nunique() > 1 else "")
+                + f", on average by {digits(abs(pair.mean_difference))}: no variation to test it "
+                "by."
+            ))
             continue
         difference, mean = pair.typical_difference, pair.mean_difference
         low, high = pair.low, pair.high
@@ -116,6 +129,9 @@ def advice_notes(results, dataset, setting):
         text = f"by {digits(difference)} [{digits(low)}, {digits(high)}]"
         if difference == 0:
             text = f"{a} and {b} have equal mean scores [{digits(low)}, {digits(high)}]"
+            if mean:
+                text += (f" in a typical study set, but over all seeds {a if mean > 0 else b} has "
+                         f"the higher mean, by {digits(abs(mean))}")
         elif pair.p < 0.05:
             text = f"{a} is better than {b} {text}, p = {pair.p:.2g}"
         elif math.isinf(pair.splits_needed):
@@ -128,7 +144,7 @@ def advice_notes(results, dataset, setting):
             text += (f"; but over all seeds {b} has the higher mean, by {digits(-mean)}, as "
                      f"{a} fails badly on a few")
         elif pair.opposed and difference:
-            text += f"; but {b} wins {wins:.0%} of the splits"
+            text += f"; but {b} wins {wins:.0%} of the splits, ties counting half"
             if pair.outperforms.low >= 0.5 or pair.outperforms.high <= 0.5:
                 text += f", so {a}'s lead rests on a few in which {b} fails badly"
         said.append(text + ".")

@@ -27,6 +27,8 @@ from benchmark_utils.analysis.summary import final_rows, splits_made
 
 #: more splits than anybody computes count as infinitely many
 MAX_SPLITS = 10**9
+#: relative to what is added or subtracted
+ROUNDING = 1e-12
 #: of each pair in the table; ten learners are 45 pairs
 N_RESAMPLES = 10_000
 
@@ -39,10 +41,11 @@ class ResampledTTest:
     n_failed: int
     mean_difference: float
     sd_difference: float         # over splits, ddof 1, NaN with one split
-    low: float                   # interval of the mean difference, NaN with one split
+    # NaN with one split, and with differences that are all the same: no variation to measure by
+    low: float                   # interval of the mean difference
     high: float
     t: float
-    p: float                     # two-sided; NaN with one split or with all differences zero
+    p: float                     # two-sided
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ class Comparison:
     n_failed: int                # the others
     mean_difference: float       # mean over seeds of the mean over splits of a − b
     typical_difference: float    # median over seeds of the mean over splits
-    low: float                   # medians over seeds of the corrected resampled t-test's
+    # medians over seeds of the corrected resampled t-test's; NaN if half of them have none
+    low: float
     high: float
     p: float
     splits_needed: float         # median over seeds of `splits_to_resolve`
@@ -92,15 +96,17 @@ def corrected_resampled_ttest(a, b, test_to_train, level=0.95):
     -------
     ResampledTTest
     """
-    difference = np.asarray(a, float) - np.asarray(b, float)
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    difference = a - b
     used = difference[~np.isnan(difference)]
     K = len(used)
     mean, sd = mean_sd(used)
     if K < 2:
         return ResampledTTest(K, len(difference) - K, mean, *[math.nan] * 5)
+    if sd <= ROUNDING * np.nanmax(np.abs([a, b])):
+        return ResampledTTest(K, len(difference) - K, mean, 0.0, *[math.nan] * 4)
     error = sd * np.sqrt(1 / K + test_to_train)
-    with np.errstate(divide="ignore", invalid="ignore"):     # no variation: inf or nan says it
-        t = mean / error
+    t = mean / error
     half = stdtrit(K - 1, (1 + level) / 2) * error
     return ResampledTTest(
         n_splits=K, n_failed=len(difference) - K, mean_difference=mean, sd_difference=sd,
@@ -116,9 +122,9 @@ def splits_to_resolve(mean_difference, sd_difference, test_to_train, alpha=0.05)
     float
         The smallest K ≥ 2 with |mean| > t(1 − alpha/2; K − 1)·s·√(1/K + n_test/n_train). Infinity
         where no K will do, as n_test/n_train stays however many the splits: only more data helps.
-        NaN where one of the three is.
+        NaN where one of the three is, or the standard deviation zero: no test then.
     """
-    if any(map(math.isnan, (mean_difference, sd_difference, test_to_train))):
+    if any(map(math.isnan, (mean_difference, sd_difference, test_to_train))) or not sd_difference:
         return math.nan
 
     # Both factors that hold K shrink as it grows, so the first K to resolve can be bisected.
@@ -168,7 +174,8 @@ def compare(test_a, test_b, test_to_train, bench_a=None, bench_b=None, *, rng,
 
     The corrected resampled t-test is one seed's, since a study has one. With several, p, the ends
     of the interval and the number of splits needed are each the median over seeds: what a typical
-    study set says. A median p isn't the p of all seeds together, which are far more evidence.
+    study set says. A median p isn't the p of all seeds together, which are far more evidence. In
+    it, seeds that allow no test count as the least significant.
 
     With benchmark scores, the paired t-test over seeds (of their means over splits; the paper's
     seeds have one split each) says which learner is better indeed, and retrieval how often the
@@ -191,8 +198,12 @@ def compare(test_a, test_b, test_to_train, bench_a=None, bench_b=None, *, rng,
                           for seed in zip(test_a, test_b, strict=True)])
     needed = [splits_to_resolve(*of_seed, test_to_train)
               for of_seed in zip(tests["mean_difference"], tests["sd_difference"], strict=True)]
-    typical = tests[["low", "high", "p"]].assign(needed=needed).median()     # without NaN
-    rounding = 1e-12 * np.nansum(np.abs(test_a - test_b))
+    typical = tests[["low", "high"]].assign(needed=needed).median()          # without NaN
+    untested = tests["p"].isna() & (tests["n_splits"] > 0)
+    p = tests["p"].mask(untested, math.inf).median()
+    if not p <= 1:
+        typical[:] = p = math.nan
+    rounding = ROUNDING * np.nansum(np.abs(test_a - test_b))
     differences = tests["mean_difference"]
     mean, median = (0.0 if abs(difference) <= rounding else difference
                     for difference in (differences.mean(), differences.median()))
@@ -208,7 +219,7 @@ def compare(test_a, test_b, test_to_train, bench_a=None, bench_b=None, *, rng,
                            map(_mean_over_splits, (test_a, test_b))))
     return Comparison(
         n_splits=tests["n_splits"].sum(), n_failed=tests["n_failed"].sum(), mean_difference=mean,
-        typical_difference=median, low=typical["low"], high=typical["high"], p=typical["p"],
+        typical_difference=median, low=typical["low"], high=typical["high"], p=p,
         splits_needed=typical["needed"], outperforms=outperforms,
         opposed=bool(mean and abs(outperforms.value - 0.5) > 1e-12
                      and (mean > 0) != (outperforms.value > 0.5)),

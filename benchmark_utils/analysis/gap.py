@@ -10,6 +10,10 @@ import numpy as np
 
 from benchmark_utils.analysis.bootstrap import percentile_interval
 
+#: even if all of fewer runs have a gap, a two-sided sign test at 5 % doesn't see it, while the
+#: bootstrap interval is a point
+MIN_RUNS = 6
+
 
 @dataclass(frozen=True)
 class Gap:
@@ -27,14 +31,14 @@ class Gap:
     sd_test_tuned: float
     mean_gap: float
     sd_gap: float
-    gap_to_sd: float            # mean_gap / sd_val_tuned
+    gap_to_sd: float            # mean_gap / sd_val_tuned; NaN where that is 0
     n_zero: int                 # runs without a gap
     zero_share: float
     n_identical: int | None     # runs in which both rules chose the same configuration
     p_win: float                # P(Δ > 0), ties count one half
     p_win_low: float
     p_win_high: float
-    significant: bool           # p_win_low > 0.5
+    significant: bool           # p_win_low > 0.5, in MIN_RUNS or more
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,7 @@ def gap_statistics(val_tuned, test_tuned, val_config=None, test_config=None, *, 
     mean_val, sd_val = mean_sd(val_tuned[ok])
     mean_test, sd_test = mean_sd(test_tuned[ok])
     mean_gap, sd_gap = mean_sd(gap[ok])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gap_to_sd = mean_gap / sd_val
+    gap_to_sd = mean_gap / sd_val if sd_val else np.nan
     n_identical = None
     if val_config is not None:
         n_identical = int((np.asarray(val_config) == np.asarray(test_config))[ok].sum())
@@ -108,7 +111,8 @@ def gap_statistics(val_tuned, test_tuned, val_config=None, test_config=None, *, 
         mean_test_tuned=mean_test, sd_test_tuned=sd_test,
         mean_gap=mean_gap, sd_gap=sd_gap, gap_to_sd=gap_to_sd,
         n_zero=n_zero, zero_share=n_zero / n_runs if n_runs else np.nan, n_identical=n_identical,
-        p_win=p_win[0], p_win_low=low[0], p_win_high=high[0], significant=bool(low[0] > 0.5),
+        p_win=p_win[0], p_win_low=low[0], p_win_high=high[0],
+        significant=bool(low[0] > 0.5 and n_runs >= MIN_RUNS),
     )
 
 
@@ -144,7 +148,7 @@ def gap_by_budget(val_tuned, test_tuned, budgets=None, *, rng, n_resamples=100_0
     n_runs = ok.sum(axis=0)
     with np.errstate(invalid="ignore"):
         mean_gap = np.where(ok, gap, 0).sum(axis=0) / n_runs
-    significant = low > 0.5
+    significant = (low > 0.5) & (n_runs >= MIN_RUNS)
     return GapByBudget(
         budgets=budgets, n_runs=n_runs, n_failed=len(gap) - n_runs, mean_gap=mean_gap,
         p_win=p_win, p_win_low=low, p_win_high=high, significant=significant,
@@ -160,12 +164,20 @@ def mean_sd(values):
     return np.mean(values), np.std(values, ddof=1) if n > 1 else np.nan
 
 
+def drop_rounding_error(means):
+    """Keep 12 digits of each, so that means that are equal but for the order of summation tie:
+    accuracies on a small test set often are."""
+    mantissa, exponent = np.frexp(means)
+    return np.ldexp(np.round(mantissa, 12), exponent)
+
+
 def _gaps(val_tuned, test_tuned, ndim, same_configurations):
     """Gap of each run (and budget), NaN where one of the scores is."""
     if val_tuned.shape != test_tuned.shape or val_tuned.ndim != ndim:
         raise ValueError(f"val_tuned and test_tuned need one shape, with {ndim} dimension(s), "
                          f"not {val_tuned.shape} and {test_tuned.shape}")
     gap = test_tuned - val_tuned
+    gap[drop_rounding_error(val_tuned) == drop_rounding_error(test_tuned)] = 0
     if same_configurations and (gap < 0).any():
         first = tuple(np.argwhere(gap < 0)[0])
         where = f"run {first[0]}" + (f", budget column {first[1]}" if ndim == 2 else "")

@@ -10,12 +10,12 @@ import numpy as np
 from scipy import stats
 
 from benchmark_utils.analysis.bootstrap import percentile_interval, resample_counts
-from benchmark_utils.analysis.gap import mean_sd
+from benchmark_utils.analysis.gap import drop_rounding_error, mean_sd
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A statistic with its percentile bootstrap interval.
+    """A statistic with its percentile bootstrap interval, NaN where there is nothing to resample.
 
     Resamples in which the statistic is undefined are left out of the interval and counted.
     """
@@ -71,10 +71,10 @@ def ranking(val_tuned, test_tuned, *, rng, n_resamples=100_000, level=0.95):
     """Compare the ranking of algorithms by mean score under two tuning rules.
 
     Intervals of the rank correlations come from a cluster bootstrap: the paired runs of each
-    algorithm are resampled on their own, the same resample for both rules. Those of the
-    line come from a pairs bootstrap that resamples algorithms. In it, resamples whose algorithms
-    all share one val-tuned mean define no line. The line through two algorithms has no interval, as
-    every resample that defines one gives the same.
+    algorithm are resampled on their own, the same resample for both rules; one run each gives none.
+    Those of the line come from a pairs bootstrap that resamples algorithms. In it, resamples whose
+    algorithms all share one val-tuned mean define no line. The line through two algorithms has no
+    interval, as every resample that defines one gives the same.
 
     Parameters
     ----------
@@ -101,17 +101,19 @@ def ranking(val_tuned, test_tuned, *, rng, n_resamples=100_000, level=0.95):
     ranked = n_runs > 0
     mean, sd = np.array([[mean_sd(runs[used]) for runs, used in zip(rule, ok, strict=True)]
                          for rule in scores]).transpose(2, 0, 1)
-    rank = stats.rankdata(-_drop_rounding_error(mean), axis=1, nan_policy="omit")
+    rank = stats.rankdata(-drop_rounding_error(mean), axis=1, nan_policy="omit")
 
     resampled = np.empty((2, ranked.sum(), n_resamples))
     for i, a in enumerate(np.flatnonzero(ranked)):
         counts = resample_counts(rng, n_runs[a], n_resamples)
         for rule in range(2):
             resampled[rule, i] = counts @ scores[rule, a, ok[a]] / n_runs[a]
+    if not (n_runs > 1).any():
+        resampled[:] = np.nan
     spearman, kendall = (
         _estimate(value, values, level) for value, values in zip(
-            rank_correlations(*_drop_rounding_error(mean[:, ranked])),
-            rank_correlations(*_drop_rounding_error(resampled).swapaxes(1, 2)), strict=True))
+            rank_correlations(*drop_rounding_error(mean[:, ranked])),
+            rank_correlations(*drop_rounding_error(resampled).swapaxes(1, 2)), strict=True))
 
     slope, intercept = (
         _estimate(value, values, level) for value, values in zip(
@@ -213,7 +215,7 @@ def retrieval_probability(test_a, test_b, benchmark_difference, *, rng, n_resamp
     """
     scores = _stack(test_a, test_b, ndim=np.ndim(test_a))
     means = scores.reshape(*scores.shape[:2], -1).mean(axis=2)
-    a, b = _drop_rounding_error(means[:, ~np.isnan(means).any(axis=0)])
+    a, b = drop_rounding_error(means[:, ~np.isnan(means).any(axis=0)])
     n, n_failed = len(a), means.shape[1] - len(a)
     if n == 0:
         return Retrieval(n, n_failed, np.nan, np.nan, np.nan)
@@ -228,13 +230,6 @@ def _stack(a, b, ndim):
         raise ValueError(f"two arrays of one shape, with {ndim} dimension(s), are needed, "
                          f"not {a.shape} and {b.shape}")
     return np.stack([a, b])
-
-
-def _drop_rounding_error(means):
-    """Keep 12 digits of each, so that means that are equal but for the order of summation tie:
-    accuracies on a small test set often are."""
-    mantissa, exponent = np.frexp(means)
-    return np.ldexp(np.round(mantissa, 12), exponent)
 
 
 def _estimate(value, resampled, level):

@@ -52,6 +52,18 @@ OVERALL = {
         "What early redundancy says of the gain", *(f"  {note}" for note in triage_notes(results)),
     ]),
 }
+#: why a table may be missing, where nothing else says it
+NEEDS = {
+    "summary": "no run has a result",
+    "ranking": "it needs runs of one algorithm with tuning=val and tuning=test",
+    "optimism": "it needs a search, that is tuning other than default, and a benchmarking set",
+    "winners": "it needs a search, that is tuning other than default",
+    "comparisons": "no run has a result",
+    "advice": "every split of every learner failed",
+    "redundancy": "it needs two or more successful splits",
+    "triage": "it needs three runs or more of 20 splits or more, several seeds, and a benchmarking "
+              "set",
+}
 #: what is printed unasked
 USUAL = ("summary", "ranking", "optimism", "winners")
 OUTPUTS = Path(__file__).parents[2] / "outputs"
@@ -89,7 +101,11 @@ def main(arguments=None):
     if path.suffix != ".parquet":
         print(f"{path} is not one of Benchopt's parquet files.", file=sys.stderr)
         return 1
-    results = read_results(path)
+    try:
+        results = read_results(path)
+    except (OSError, ValueError) as error:
+        print(f"{path} can't be read: {error}", file=sys.stderr)
+        return 1
     if not {"objective_split", "solver_name"} <= set(results):
         print(f"{path} holds no results of this benchmark.", file=sys.stderr)
         return 1
@@ -101,20 +117,24 @@ def main(arguments=None):
         says = TABLES[options.table][1] if options.table in TABLES else lambda *_: []
         reasons = {
             reason.strip() for of in _combinations(results) for reason in says(results, *of)[1:]
-        }
-        why = f": {'; '.join(sorted(reasons))}" if reasons else "."
-        print(f"These results have no table {options.table}{why}", file=sys.stderr)
+        } or {NEEDS[options.table]}
+        print(f"These results have no table {options.table}: {'; '.join(sorted(reasons))}",
+              file=sys.stderr)
         return 1
     combined = pd.concat(chosen) if chosen else None
     if chosen:
         first = [name for name in ("dataset", "setting") if name in combined]
         combined = combined[[*first, *(c for c in combined.columns if c not in first)]]
-    if options.csv:
-        combined.to_csv(options.csv, index=False)
-        print(f"\nWritten to {options.csv}")
-    if options.latex:
-        options.latex.write_text(to_latex(combined), encoding="utf-8")
-        print(f"\nWritten to {options.latex}")
+    for written, text in ((options.csv, lambda table: table.to_csv(index=False)),
+                          (options.latex, to_latex)):
+        if written is None:
+            continue
+        try:
+            written.write_text(text(combined), encoding="utf-8")
+        except OSError as error:
+            print(f"\n{written} can't be written: {error.strerror}", file=sys.stderr)
+            return 1
+        print(f"\nWritten to {written}")
     return 0
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark_utils.analysis.frames import memoised, select
-from benchmark_utils.analysis.gap import gap_by_budget, gap_statistics
+from benchmark_utils.analysis.gap import MIN_RUNS, gap_by_budget, gap_statistics
 from benchmark_utils.analysis.optimism import optimism, search_benefit
 from benchmark_utils.analysis.ranking import ranking
 from benchmark_utils.analysis.summary import tidy
@@ -36,9 +36,9 @@ def runs(results, dataset, setting):
     """
     rows = select(tidy(results), dataset=dataset, setting=setting)
     # A search that stopped earlier than another of the same algorithm is compared on its splits.
-    last = rows.groupby(["algorithm", "learner", "seed"], observed=True)["split"].max()
-    common = last.groupby(["algorithm", "seed"], observed=True).min().rename("common")
-    rows = rows.join(common, on=["algorithm", "seed"])
+    last = rows.groupby(["untuned", "learner", "seed"], observed=True)["split"].max()
+    common = last.groupby(["untuned", "seed"], observed=True).min().rename("common")
+    rows = rows.join(common, on=["untuned", "seed"])
     rows = rows[rows["split"] <= rows["common"]]
     rows = rows.assign(is_refit=rows["split"] < 0).sort_values("split", kind="stable")
     by = [*KEYS, "search", "budget", "seed", "is_refit"]
@@ -117,7 +117,6 @@ def ranking_table(results, dataset, setting):
     table_rows = []
     for i, name in enumerate(names):
         gap, by_budget = gap_of(results, dataset, setting, name)
-        is_tested = gap.n_runs > 1
         table_rows.append({
             "algorithm": name,
             "val-tuned": gap.mean_val_tuned, "sd val": gap.sd_val_tuned,
@@ -126,11 +125,12 @@ def ranking_table(results, dataset, setting):
             "rank test": np.nan if ranked is None else ranked.rank_test_tuned[i],
             "gap": gap.mean_gap, "gap/sd": gap.gap_to_sd,
             "P(win)": gap.p_win,
-            "95 %": f"{gap.p_win_low:.2f}–{gap.p_win_high:.2f}" if is_tested else "",
+            "95 %": f"{gap.p_win_low:.2f}–{gap.p_win_high:.2f}" if gap.n_runs > 1 else "",
             "zero gaps": gap.zero_share,
             "same choice": np.nan if gap.n_identical is None else gap.n_identical / gap.n_runs
             if gap.n_runs else np.nan,
-            "first significant T": (by_budget.first_significant or "never") if is_tested else "",
+            "first significant T": (by_budget.first_significant or "never")
+            if gap.n_runs >= MIN_RUNS else "",
             "runs": f"{gap.n_runs}/{gap.n_runs + gap.n_failed}",
         })
     return pd.DataFrame(table_rows)
@@ -152,8 +152,8 @@ def ranking_notes(results, dataset, setting):
     n_runs = sum(gap.n_runs for gap in gaps)
     if n_runs:
         zero = f"Zero gaps: {sum(gap.n_zero for gap in gaps) / n_runs:.1%} of {n_runs} runs; "
-        if all(gap.n_runs < 2 for gap in gaps):
-            said.append(zero + "one run tells nothing of significance")
+        if all(gap.n_runs < MIN_RUNS for gap in gaps):
+            said.append(zero + f"fewer than {MIN_RUNS} runs each tell nothing of significance")
         else:
             said.append(zero + "significant overfitting in "
                         f"{sum(gap.significant for gap in gaps)} of {len(gaps)}")
@@ -165,7 +165,8 @@ def ranking_notes(results, dataset, setting):
                 continue
             interval = f" [{estimate.low:.3f}, {estimate.high:.3f}]"
             if np.isnan(estimate.low):
-                interval = ", to which two algorithms give no interval"
+                few = "two algorithms give" if estimate is ranked.slope else "one run each gives"
+                interval = f", to which {few} no interval"
             said.append(f"{name} {estimate.value:.3f}{interval}")
     return said
 
@@ -288,12 +289,13 @@ def winners_table(results, dataset, setting):
     for algorithm, rule in searched.itertuples(index=False):
         won = winners(results, dataset, setting, algorithm, rule)
         for name, part in won.groupby("hyperparameter", sort=True):
-            position = part["position"].astype(float)
+            # The default has none where it lies outside the range.
+            position = part["position"].astype(float).dropna()
             low, middle, high = position.quantile([0.25, 0.5, 0.75])
             table_rows.append({
                 "algorithm": algorithm, "rule": rule, "hyperparameter": name,
                 "typical": typical(part["value"]),
-                "position": f"{middle:.2f} [{low:.2f}–{high:.2f}]",
+                "position": f"{middle:.2f} [{low:.2f}–{high:.2f}]" if len(position) else "",
                 "lowest tenth": (position <= 0.1).mean(),
                 "highest tenth": (position >= 0.9).mean(), "winners": len(part),
             })
@@ -310,13 +312,19 @@ def typical(values):
 
 def _largest(results, dataset, setting, algorithm):
     """Runs of one algorithm's largest val and test searches of one size; where there is none of
-    one size, those of nested searches at the budgets that both have."""
+    one size, those of nested searches at the budgets that both have. Of grids, which don't nest,
+    all that both have, each at its full size."""
     of = runs(results, dataset, setting)
     of = of[(of["algorithm"] == algorithm) & of["tuning"].isin(["val", "test"])]
     sizes = of.groupby("n_configs")["tuning"].nunique()
+    if of["search"].eq("grid").any():
+        of = of[of["n_configs"].isin(sizes.index[sizes == 2])]
+        full = of.groupby(["tuning", "n_configs"])["budget"].transform("max")
+        # Budgets of different size may be capped at the same grid.
+        return of[of["budget"] == full].drop_duplicates(["tuning", "budget", "seed"])
     if (sizes == 2).any():
         return of[of["n_configs"] == sizes[sizes == 2].index.max()]
-    if of["tuning"].nunique() < 2 or of["search"].eq("grid").any():
+    if of["tuning"].nunique() < 2:
         return of.iloc[:0]
     return of[of["n_configs"] == of.groupby("tuning")["n_configs"].transform("max")]
 

@@ -185,12 +185,14 @@ def notes(results, dataset, setting):
     first, n_seeds = rows.iloc[0], rows["seed"].nunique()
     primary = PRIMARY[first["task"]]
     up_to = "up to " if splits_made(rows) == "all" else ""
+    # With groups, and in a bootstrap, splits differ in size.
+    n_train, n_val, n_test = (_range(rows[part]) for part in ("n_train", "n_val", "n_test"))
     said = [
         str(first["data"]),
         f"Score: {primary} (higher is better); {_count(n_seeds, 'seed')}, "
-        f"{up_to}{_count(rows['split'].max() + 1, 'split')} each of {first['n_train']} training"
-        + (f", {first['n_val']} validation" if first["n_val"] else "")
-        + f" and {first['n_test']} test examples; "
+        f"{up_to}{_count(rows['split'].max() + 1, 'split')} each of {n_train} training"
+        + (f", {n_val} validation" if rows["n_val"].any() else "")
+        + f" and {n_test} test examples; "
         + (f"benchmarking set of {first['n_bench']:,}." if first["n_bench"]
            else "no benchmarking set, so no truth to compare with: gain and ρ_δ are missing"
            + (", and proxy G is a guess from raw scores." if _is_gain_guessed(rows) else ".")),
@@ -222,8 +224,9 @@ def notes(results, dataset, setting):
                   & (rows["tuning"] != "default")]
     for learner, part in by_learner(capped):
         said.append(
-            f"{learner}: the grid has {part['budget'].iloc[0]} cells, so the budget of "
+            f"{learner}: the grid has {_count(part['budget'].iloc[0], 'cell')}, so the budget of "
             f"{part['n_configs'].iloc[0]} configurations is capped at that."
+            + (" With one, nothing was searched." if part["budget"].iloc[0] == 1 else "")
         )
     if n_seeds == 1:
         said.append(

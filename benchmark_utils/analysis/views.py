@@ -55,13 +55,21 @@ def _what_is_missing(results, dataset, setting, needs_gain, needs_both_rules, ne
 
 
 def with_band(x, y, low, high, label, style):
-    """Traces of a line and, below it and paler, of its interval band; one entry in the legend."""
-    x, y = x.tolist(), y.tolist()
-    band = {"y_low": low.tolist(), "y_high": high.tolist(), "marker": style["marker"]}
-    return [
-        {"x": x, "y": y, "label": label, **band, "color": pale(style["color"], 0.25)},
-        {"x": x, "y": y, "label": label, **style},
-    ]
+    """Traces of a line and, below it and paler, of its interval band; one entry in the legend.
+
+    Points that aren't finite are left out; where only their intervals aren't, so is the band.
+    """
+    line, band = np.isfinite(y), np.isfinite([y, low, high]).all(axis=0)
+    traces = []
+    if band.any():
+        traces.append({
+            "x": x[band].tolist(), "y": y[band].tolist(), "label": label,
+            "y_low": low[band].tolist(), "y_high": high[band].tolist(),
+            "marker": style["marker"], "color": pale(style["color"], 0.25),
+        })
+    if line.any():
+        traces.append({"x": x[line].tolist(), "y": y[line].tolist(), "label": label, **style})
+    return traces
 
 
 def pale(color, opacity=0.5):

@@ -135,8 +135,8 @@ class TestNotes:
         steady, brittle = [0.80] * 6, [0.82] * 5 + [0.10]
         (said,) = advice_notes(results({"steady": steady, "brittle": brittle}), *AT)
         assert "steady leads brittle" in said
-        assert "but brittle wins 83% of the splits, so steady's lead rests on a few in which " \
-            "brittle fails badly" in said
+        assert "but brittle wins 83% of the splits, ties counting half, so steady's lead rests " \
+            "on a few in which brittle fails badly" in said
 
     @pytest.mark.parametrize("order", [1, -1])
     def test_a_seed_that_turns_the_mean(self, order):
@@ -156,7 +156,8 @@ class TestNotes:
         # b wins 6 of 11 splits by .1, a 5 by .13.
         a, b = [0.8] * 6 + [0.93] * 5, [0.9] * 6 + [0.8] * 5
         (said,) = advice_notes(results({"a": a, "b": b}), *AT)
-        assert said.startswith("a leads b") and said.endswith("; but b wins 55% of the splits.")
+        assert said.startswith("a leads b") and said.endswith(
+            "; but b wins 55% of the splits, ties counting half.")
 
     def test_equal_means(self):
         # .1, .7 and −.8 don't quite sum to zero.
@@ -169,7 +170,10 @@ class TestNotes:
         scores = {"a": [a, [0.52, 0.51, 0.62], [0.52, 0.51, 0.62], [0.1, 0.1, 0.2], a],
                   "b": [b, even, even, [0.8, 0.7, 0.9], b]}
         (said,) = advice_notes(results(scores), *AT)
-        assert re.fullmatch(r"a and b have equal mean scores \[.*\]\.", said)
+        # The means differ by 0, .05/3, .05/3, −2/3 and 0.
+        assert re.fullmatch(
+            r"a and b have equal mean scores \[.*\] in a typical study set, but over all seeds b "
+            r"has the higher mean, by 0\.127\.", said)
 
     def test_one_split(self):
         (said,) = advice_notes(results({"a": [0.8], "b": [0.9]}), *AT)
@@ -177,14 +181,20 @@ class TestNotes:
 
     def test_equal_scores(self):
         (said,) = advice_notes(results({"a": [0.8, 0.9], "b": [0.8, 0.9]}), *AT)
-        assert "a and b have equal scores" in said
+        assert said == "a and b have equal scores: no test."
+
+    def test_the_same_difference_on_each_split(self):
+        # One more of fifteen test examples is right, on both splits.
+        (said,) = advice_notes(results({"a": [11 / 15, 12 / 15], "b": [10 / 15, 11 / 15]}), *AT)
+        assert said == ("a and b differ by the same on each split, on average by 0.0667: no "
+                        "variation to test it by.")
 
     def test_one_partition_repeated_resolves_nothing(self):
         for low in ([0.5, 0.5, 0.5], [0.50, 0.51, 0.52]):
             frame = results({"a": [0.9, 0.9, 0.9], "b": low}, procedure="fixed_split")
             assert advice_table(frame, *AT)["95 %"].tolist() == ["", ""]
             (said,) = advice_notes(frame, *AT)
-            assert "no test" in said and "better" not in said
+            assert said == "a and b were compared on one partition only: no test."
 
     def test_nothing_in_common(self):
         (said,) = advice_notes(
@@ -201,10 +211,11 @@ class TestNotes:
         levels = {"ridge": 0.6, "svm": 0.7}
         frames = []
         for rule, rise in (("val", 0), ("test", 0.2)):
-            frame = results({f"{name}[tuning={rule}]": [x + rise, x + rise + 0.02, x + rise - 0.01]
+            frame = results({f"{name}[tuning={rule}]": [x + rise, 1.01 * x + rise, x + rise - 0.01]
                              for name, x in levels.items()})
             frames.append(frame.assign(p_solver_tuning=rule))
-        said = advice_notes(pd.concat(frames, ignore_index=True), *AT)
+        distrust, *said = advice_notes(pd.concat(frames, ignore_index=True), *AT)
+        assert distrust.startswith("Scores under tuning=test are those")
         assert [sentence.split(" by ")[0] for sentence in said] == [
             f"svm (tuning={rule}) is better than ridge (tuning={rule})" for rule in ("val", "test")
         ]

@@ -84,10 +84,11 @@ class TestCorrectedResampledTTest:
 
     def test_without_variation(self):
         same = corrected_resampled_ttest([1, 2, 3], [1, 2, 3], 0.25)
-        assert math.isnan(same.p) and math.isnan(same.t)
-        assert (same.mean_difference, same.low, same.high) == (0, 0, 0)
-        shifted = corrected_resampled_ttest([2, 3, 4], [1, 2, 3], 0.25)
-        assert (shifted.t, shifted.p, shifted.low, shifted.high) == (math.inf, 0, 1, 1)
+        shifted = corrected_resampled_ttest([0.7, 0.8, 0.9], [0.6, 0.7, 0.8], 0.25)
+        assert (same.mean_difference, shifted.mean_difference) == (0, pytest.approx(0.1))
+        for test in (same, shifted):
+            assert test.sd_difference == 0
+            assert np.isnan([test.low, test.high, test.t, test.p]).all()
 
     @pytest.mark.parametrize("a, n, mean", [([3], 1, 2), ([NAN], 0, NAN), ([], 0, NAN)])
     def test_too_few_splits(self, a, n, mean):
@@ -125,8 +126,8 @@ class TestSplitsToResolve:
         assert needed == sorted(needed) and needed[-1] == math.inf
 
     def test_degenerate(self):
-        assert splits_to_resolve(0, 1, 0.1) == splits_to_resolve(0, 0, 0.1) == math.inf
-        assert splits_to_resolve(1, 0, 0.1) == 2
+        assert splits_to_resolve(0, 1, 0.1) == math.inf
+        assert math.isnan(splits_to_resolve(1, 0, 0.1))
         assert splits_to_resolve(1e-12, 1, 0) == math.inf
         assert math.isnan(splits_to_resolve(NAN, NAN, 0.1))
         assert math.isnan(splits_to_resolve(1, NAN, 0.1))
@@ -175,19 +176,31 @@ class TestCompare:
         # grows, t tends to mean/(s·√½), which has to exceed 1.96.
         #   seed   a − b   mean  s    interval   t     limit   splits needed
         #   0      1, 3    2     √2   2 ± q√2    √2    2       many
-        #   1      2, 2    2     0    2 ± 0      inf   inf     2
+        #   1      2, 2    2     0    no variation, so no test
         #   2      0, 4    2     2√2  2 ± q2√2   1/√2  1       infinitely many
-        #   3      6, –    6     –    –          –     –       –
-        difference = np.array([[1, 3], [2, 2], [0, 4], [6, NAN]])
-        pair = compare(difference, np.zeros((4, 2)), 0.5, rng=rng(), n_resamples=100)
+        #   3      6, –    6     –    one split, so no test
+        #   4      2, 3    5/2   √½   5/2 ± q√½  5/√2  5       few
+        # The third of the five by p, the two without a test last, is seed 2.
+        difference = np.array([[1, 3], [2, 2], [0, 4], [6, NAN], [2, 3]])
+        pair = compare(difference, np.zeros((5, 2)), 0.5, rng=rng(), n_resamples=100)
         q = math.tan(0.475 * math.pi)
-        assert (pair.n_splits, pair.n_failed) == (7, 1)
-        assert pair.mean_difference == 3
+        assert (pair.n_splits, pair.n_failed) == (9, 1)
+        assert pair.mean_difference == 2.9
         assert (pair.low, pair.high) == pytest.approx((2 - q * 2**0.5, 2 + q * 2**0.5))
-        assert pair.p == pytest.approx(1 - 2 * math.atan(2**0.5) / math.pi)
+        assert pair.p == pytest.approx(1 - 2 * math.atan(2**-0.5) / math.pi)
         assert pair.splits_needed == splits_to_resolve(2, 2**0.5, 0.5) > 100
-        assert pair.outperforms.value == (1 + 1 + 0.75 + 1) / 4
+        assert pair.outperforms.value == (1 + 1 + 0.75 + 1 + 1) / 5
         assert (pair.benchmark, pair.one_split, pair.all_splits) == (None, None, None)
+
+    @pytest.mark.parametrize("difference", [
+        [[0.2, 0.2]],                          # one step of a small test set, twice
+        [[0.2, 0.2], [0.1, 0.2]],
+        [[0, 0], [0, 0], [0.1, 0.2]],
+    ])
+    def test_no_variation_in_half_of_the_seeds(self, difference):
+        pair = compare(np.add(difference, 0.7), np.full_like(difference, 0.7, dtype=float), 0.1,
+                       rng=rng(), n_resamples=100)
+        np.testing.assert_equal([pair.low, pair.high, pair.p, pair.splits_needed], 4 * [NAN])
 
     def test_one_seed_is_its_test(self):
         a, b = (of[2:3] for of in scores())
@@ -265,8 +278,8 @@ class TestCompare:
     def test_identical_learners(self):
         same = np.ones((3, 4))
         pair = compare(same, same, 0.1, same, same, rng=rng())
-        assert math.isnan(pair.p) and pair.splits_needed == math.inf
-        assert (pair.low, pair.high, pair.outperforms.value) == (0, 0, 0.5)
+        assert np.isnan([pair.p, pair.splits_needed, pair.low, pair.high]).all()
+        assert pair.outperforms.value == 0.5
         assert pair.one_split.probability == pair.all_splits.probability == 0.5
 
 

@@ -131,6 +131,36 @@ def test_same_seed_same_interval():
     assert gap_statistics(*study(), rng=rng(3)) == gap_statistics(*study(), rng=rng(3))
 
 
+def test_means_that_are_equal_but_for_rounding_tie():
+    # Five splits each; both searches go their own way.
+    splits = np.array([.55, .65, .7, .6, .75])
+    val_tuned = np.array([splits.mean(), 0.5, 0.6])
+    test_tuned = np.array([splits[[0, 1, 2, 4, 3]].sum() / 5, 0.5, 0.6])
+    assert val_tuned[0] != test_tuned[0]
+    for pair in ((val_tuned, test_tuned), (test_tuned, val_tuned)):
+        gap = gap_statistics(*pair, rng=rng(), same_configurations=False)
+        assert (gap.n_zero, gap.mean_gap, gap.p_win) == (3, 0, 0.5)
+
+
+@pytest.mark.filterwarnings("error")
+def test_val_tuned_scores_that_do_not_vary():
+    gap = gap_statistics([0.5] * 6, [0.6] * 6, rng=rng())
+    assert gap.significant and gap.sd_val_tuned == 0 and np.isnan(gap.gap_to_sd)
+
+
+@pytest.mark.parametrize("n_runs", [2, 5, 6])
+def test_few_runs_are_not_significant(n_runs):
+    # All have a gap, so that the bootstrap's interval is a point.
+    gap = gap_statistics(np.zeros(n_runs), np.ones(n_runs), rng=rng())
+    assert (gap.p_win_low, gap.p_win_high) == (1, 1)
+    assert gap.significant == (stats.binomtest(n_runs, n_runs).pvalue < 0.05)
+    # At the first budget, one run more failed.
+    first = np.where(np.arange(n_runs), 1, np.nan)
+    curve = gap_by_budget(np.zeros((n_runs, 2)), np.stack([first, np.ones(n_runs)], axis=1),
+                          rng=rng())
+    assert curve.significant.tolist() == [False, n_runs == 6]
+
+
 @pytest.mark.filterwarnings("error")
 def test_one_run():
     gap = gap_statistics([0.5], [0.7], rng=rng())

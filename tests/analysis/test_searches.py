@@ -17,6 +17,7 @@ from benchmark_utils.analysis.searches import (
     reported_and_true,
     runs,
     winners,
+    winners_table,
 )
 
 NAN = float("nan")
@@ -235,6 +236,20 @@ class TestGap:
             assert algorithms(results, *AT) == ["svm"]
             assert gap_of(results, *AT, "svm")[0] == gap_of(expected, *AT, "svm")[0]
 
+    def test_what_tuning_bought_on_splits_that_both_made(self):
+        """Where the default bears the name of another search."""
+        default = {s: tuple(tuple(part[:1] for part in c) for c in splits)
+                   for s, splits in RIDGE.items()}
+        longer = {s: (*splits, ([.5], [.1], [.1])) for s, splits in default.items()}
+        searched = search_rows("val", RIDGE, search="tpe"), search_rows("val", RIDGE)
+        bought = [
+            optimism_table(frame(*searched, search_rows("default", table)), *AT)
+            .set_index(["algorithm", "rule"]).loc[("svm (search=tpe)", "val"), "true − default"]
+            for table in (default, longer)
+        ]
+        # .71 − .70 in one of three seeds.
+        assert bought == pytest.approx([.02 / 3] * 2)
+
     def test_seeds_that_only_one_rule_has(self):
         fewer = {s: SVM[s] for s in (0, 1)}
         gap, _ = gap_of(frame(search_rows("val", SVM), search_rows("test", fewer)), *AT, "svm")
@@ -279,12 +294,14 @@ class TestRanking:
         assert svm["P(win)"] == pytest.approx(2.5 / 3)
         assert (svm["zero gaps"], svm["same choice"]) == pytest.approx((1 / 3, 1 / 3))
         # A zero gap once in three runs: 1 in 27 resamples has nothing else.
-        assert svm["95 %"] == "0.50–1.00" and svm["first significant T"] == "never"
+        assert svm["95 %"] == "0.50–1.00" and svm["first significant T"] == ""
         assert (svm["runs"], ridge["runs"]) == ("3/4", "3/3")
 
     def test_notes(self, study):
         notes = ranking_notes(study, *AT)
-        assert notes[0] == "Zero gaps: 33.3% of 6 runs; significant overfitting in 0 of 2"
+        assert notes[0] == (
+            "Zero gaps: 33.3% of 6 runs; fewer than 6 runs each tell nothing of significance"
+        )
         assert notes[1].startswith("Spearman -1.000 [") and notes[2].startswith("Kendall -1.000 [")
         x, y = (.6, 2.14 / 3), (.8, 2.2 / 3)
         slope = (y[1] - y[0]) / (x[1] - x[0])
@@ -318,7 +335,18 @@ class TestRanking:
         first = study[study["idx_rep"] == 0].reset_index(drop=True)
         table = ranking_table(first, *AT)
         assert table["95 %"].tolist() == table["first significant T"].tolist() == ["", ""]
-        assert ranking_notes(first, *AT)[0].endswith("one run tells nothing of significance")
+        assert ranking_notes(first, *AT)[0].startswith("Zero gaps: 50.0% of 2 runs; fewer")
+
+    @pytest.mark.parametrize("n_runs, says, first", [
+        (5, "fewer than 6 runs each tell nothing of significance", ""),
+        (6, "significant overfitting in 1 of 1", 2),
+    ])
+    def test_few_runs_that_all_overfit(self, n_runs, says, first):
+        # A sign test of five says p = 1/16.
+        alike = {s: SVM[1] for s in range(n_runs)}
+        results = frame(search_rows("val", alike), search_rows("test", alike))
+        assert ranking_notes(results, *AT)[0] == f"Zero gaps: 0.0% of {n_runs} runs; {says}"
+        assert ranking_table(results, *AT)["first significant T"].tolist() == [first]
 
     def test_rules_that_chose_among_different_fits(self, study):
         """As when one of them was run again, on another machine: the others are still shown."""
@@ -442,6 +470,20 @@ def grids(inner_folds=5):
 
 
 class TestGrids:
+    def test_the_gap_is_that_of_full_grids(self):
+        # Of a seed, the val-tuned and the test-tuned choice from the first 1, 2, 3 cells; a grid of
+        # 4 may have 3 cells only.
+        by_size = {n: {s: tuple(c and tuple(part[:n] for part in c) for c in splits)
+                       for s, splits in SVM.items()} for n in (1, 3)}
+        results = frame(*(
+            search_rows(rule, by_size[size], n_configs, "grid")
+            for rule in ("val", "test") for n_configs, size in ((1, 1), (3, 3), (4, 3))
+        ), search_rows("val", SVM, 9, "grid"))
+        gap, curve = gap_of(results, *AT, "svm")
+        assert curve.budgets.tolist() == [1, 3]
+        assert curve.mean_gap == pytest.approx([0, .2]) and gap.mean_gap == pytest.approx(.2)
+        assert (gap.n_runs, gap.n_failed, gap.n_identical) == (3, 1, 1)
+
     def test_only_full_grids_count(self):
         # At a smaller budget, a grid is an arbitrary part of itself.
         results = grids()
@@ -547,6 +589,21 @@ class TestWinners:
         results = frame(search_rows("cv", table, refits=refits), search_rows("nested", table))
         assert (winners(results, *AT, "svm", "cv")["hyperparameter"] == "C").sum() == 2
         assert (winners(results, *AT, "svm", "nested")["hyperparameter"] == "C").sum() == 4
+
+    def test_table(self, study):
+        table = winners_table(study, *AT).set_index(["algorithm", "rule", "hyperparameter"])
+        C, kernel = (table.loc[("svm", "val", name)] for name in ("C", "kernel"))
+        # At 0, 1/4 and 1/2 of the range.
+        assert (C["typical"], C["position"], C["winners"]) == ("10", "0.25 [0.12–0.38]", 3)
+        assert (C["lowest tenth"], C["highest tenth"]) == (1 / 3, 0)
+        assert (kernel["typical"], kernel["position"]) == ("rbf", "0.50 [0.50–0.50]")
+
+    def test_table_of_defaults_outside_the_range(self, study):
+        # As a grid of one cell may choose.
+        outside = study.assign(objective_hyperparameters='{"gamma": ["scale", null]}')
+        row = winners_table(outside, *AT).iloc[0]
+        assert (row["typical"], row["position"]) == ("scale", "")
+        assert np.isnan([row["lowest tenth"], row["highest tenth"]]).all()
 
     def test_rules_that_did_not_run(self, study):
         won = winners(study, *AT, "svm", "nested")
