@@ -1,4 +1,5 @@
 """Searches over hyperparameters: which configurations are tried, and which one wins."""
+import json
 import math
 
 import numpy as np
@@ -69,6 +70,49 @@ class Rounded:
 
     def support(self):
         return tuple(map(round, self._distribution.support()))
+
+
+def checked_space(space, default):
+    """A search space as searches need it.
+
+    Parameters
+    ----------
+    space : dict, name -> frozen scipy.stats distribution, or list, tuple, range or array of values
+    default : dict, the default configuration
+
+    Returns
+    -------
+    dict, name -> distribution or list of Python's own values
+
+    Raises
+    ------
+    InputError
+        For a hyperparameter without default, a range that is neither, an empty one, and a value
+        that a row can't hold.
+    """
+    checked = {}
+    for name, values in space.items():
+        if name not in default:
+            raise InputError(f"{name} of the search space has no default: add it to the solver's "
+                             "parameters")
+        if isinstance(values, list | tuple | range | np.ndarray):
+            values = [value.tolist() if isinstance(value, np.ndarray) else _plain(value)
+                      for value in values]
+            if not values:
+                raise InputError(f"{name} of the search space has no values")
+            for value in values:
+                try:
+                    json.dumps(value)
+                except TypeError as error:
+                    raise InputError(
+                        f"{name} of the search space holds {value!r}: list numbers, text, True, "
+                        "False, None or lists of them, and make other objects from these"
+                    ) from error
+        elif not all(hasattr(values, method) for method in ("rvs", "cdf", "ppf", "support")):
+            raise InputError(f"{name} of the search space is neither a list nor a frozen "
+                             f"scipy.stats distribution, but {values!r}")
+        checked[name] = values
+    return checked
 
 
 def random_configurations(space, n_configs, seed):
@@ -238,9 +282,10 @@ class _OptunaRange:
         )
 
         family = getattr(getattr(values, "dist", None), "name", None)
-        self._quantiles_of = None
+        self._quantiles_of = self._listed = None
         if isinstance(values, list):
-            self.distribution = CategoricalDistribution(values)
+            # By their indices: optuna warns of values such as tuples.
+            self.distribution, self._listed = CategoricalDistribution(range(len(values))), values
         elif family in ("loguniform", "reciprocal"):
             self.distribution = FloatDistribution(*map(float, values.support()), log=True)
         elif family == "uniform":
@@ -251,10 +296,14 @@ class _OptunaRange:
             self.distribution, self._quantiles_of = FloatDistribution(0.0, 1.0), values
 
     def to_optuna(self, value):
+        if self._listed is not None:
+            return self._listed.index(value)
         values = self._quantiles_of
         return value if values is None else position_in_range(value, values)
 
     def from_optuna(self, value):
+        if self._listed is not None:
+            return self._listed[value]
         values = self._quantiles_of
         return value if values is None else _plain(_like_draws(values, values.ppf(value))[()])
 

@@ -15,6 +15,7 @@ from benchmark_utils.errors import InputError
 from benchmark_utils.search import (
     SEARCHES,
     best_so_far,
+    checked_space,
     grid_configurations,
     position_in_range,
     random_configurations,
@@ -87,7 +88,8 @@ class Tuner:
                                      and inner_folds >= 2):
             raise InputError(f"inner_folds={inner_folds!r} is not an integer ≥ 2")
         self._rule, self._is_search = RULES[rule], rule != "default"
-        self._search_name, self._space = search, space
+        self._search_name = search
+        self._space = checked_space(space, default) if rule != "default" else space
         self._inner_folds, self._splits, self._stratify_by = inner_folds, splits, stratify_by
         self._seed, self._fit, self._stopping, self._groups = seed, fit, stopping, groups
         self.n_study, self.has_bench = n_study, has_bench
@@ -97,9 +99,9 @@ class Tuner:
         if rule == "default":
             self._configs = [default]
         elif search == "grid":
-            self._configs = grid_configurations(space, n_configs, default)
+            self._configs = grid_configurations(self._space, n_configs, default)
         else:
-            self._configs = random_configurations(space, n_configs, seed)
+            self._configs = random_configurations(self._space, n_configs, seed)
 
     @property
     def n_fits(self):

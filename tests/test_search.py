@@ -1,3 +1,7 @@
+import json
+import re
+import warnings
+
 import numpy as np
 import pytest
 from scipy.stats import beta, kstest, loguniform, norm, poisson, randint, uniform
@@ -7,6 +11,7 @@ from benchmark_utils.search import (
     Rounded,
     ZeroOr,
     best_so_far,
+    checked_space,
     grid_configurations,
     position_in_range,
     random_configurations,
@@ -27,6 +32,45 @@ def in_range(config):
         1e-4 <= config["rate"] <= 1e-1 and 0.5 <= config["share"] <= 1
         and config["depth"] in range(1, 7) and config["kernel"] in SPACE["kernel"]
     )
+
+
+class TestCheckedSpace:
+    @pytest.mark.parametrize("values", [
+        [1, 2, 4], (1, 2, 4), range(1, 4), np.array([1, 2, 4]), list(np.array([1, 2, 4])),
+        np.logspace(-2, 0, 3), [None, "auto", True], [(50,), (100, 50)],
+        np.array([[50, 5], [2, 1]]),
+    ])
+    def test_values_of_all_kinds_go_through_every_search(self, values):
+        space = checked_space({"x": values}, {"x": None})
+        assert isinstance(space["x"], list) and len(space["x"]) == len(values)
+        assert space["x"] == json.loads(json.dumps(space["x"])) or isinstance(values[0], tuple)
+        drawn = random_configurations(space, 20, 0)
+        cells = grid_configurations(space, 20, {"x": None})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            tried = tpe_search(space, drawn, 0, lambda i, config: 0.1 * i)
+        for configs in (drawn, cells, tried):
+            assert all(config["x"] in space["x"] for config in configs)
+            json.dumps(configs)
+        assert len(cells) == len(values)
+
+    def test_distributions_stay(self):
+        space = checked_space(SPACE, dict.fromkeys(SPACE))
+        assert list(space) == list(SPACE) and space["rate"] is SPACE["rate"]
+
+    @pytest.mark.parametrize("values, says", [
+        ([], "x of the search space has no values"),
+        ([object], "x of the search space holds <class 'object'>: list numbers"),
+        (3, "x of the search space is neither a list nor a frozen scipy.stats distribution"),
+        ("auto", "neither a list"),
+    ])
+    def test_other_things(self, values, says):
+        with pytest.raises(InputError, match=re.escape(says)):
+            checked_space({"x": values}, {"x": 0})
+
+    def test_without_default(self):
+        with pytest.raises(InputError, match="x of the search space has no default"):
+            checked_space({"x": [1]}, {"y": 0})
 
 
 class TestRandom:
