@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 from sys import intern
 
 import joblib
@@ -11,7 +12,7 @@ from benchmark_utils.population import stratified_order
 from benchmark_utils.redundancy import Stopping
 from benchmark_utils.rows import make_rows
 from benchmark_utils.scoring import MAX_OUTER_CHUNKS, Score
-from benchmark_utils.seeds import Role, generator
+from benchmark_utils.seeds import Role, generator, integer_seed
 from benchmark_utils.splits import make_splits, split_sizes
 
 
@@ -42,6 +43,8 @@ class Objective(BaseObjective):
         "procedure": ["mccv"],
         # classification only
         "stratify": [True],
+        # same or fresh: whether tuning=nested makes its outer splits anew
+        "nested_splits": ["same"],
         # a ratio: stop once going on to n_splits would multiply the predicted gain by less
         "stop_when_redundant": [None],
         # but not before
@@ -53,6 +56,10 @@ class Objective(BaseObjective):
         if problem is None:
             try:
                 check_boolean("stratify", self.stratify)
+                if self.nested_splits not in ("same", "fresh"):
+                    raise InputError(
+                        f"nested_splits={self.nested_splits!r} is neither same nor fresh"
+                    )
                 self._stopping(self._sizes(population))
             except InputError as error:
                 problem = str(error)
@@ -65,8 +72,8 @@ class Objective(BaseObjective):
 
     def get_objective(self):
         problem = self._problem(self._repetition)
-        self.study, self.splits, self.score = (
-            problem[name] for name in ("study", "splits", "score")
+        self.study, self.splits, self._of_nested, self.score = (
+            problem[name] for name in ("study", "splits", "nested_splits", "score")
         )
         return problem
 
@@ -85,12 +92,15 @@ class Objective(BaseObjective):
             # Its chunks stand for larger test sets, which hold each class in proportion as well.
             order = stratified_order(sets.outer.y, generator(seed, Role.OUTER))
             sets = replace(sets, outer=sets.outer[order])
-        problem, splits = None, []
+        problem, splits, nested_splits = None, [], []
+        make = partial(
+            make_splits, self.procedure, sizes, self.n_splits, labels=stratify_by,
+            classes=population.classes, groups=sets.study.groups,
+        )
         try:
-            splits = make_splits(
-                self.procedure, sizes, self.n_splits, seed,
-                labels=stratify_by, classes=population.classes,
-                fold_seed=population.fold_seed(repetition), groups=sets.study.groups,
+            splits = make(seed=seed, fold_seed=population.fold_seed(repetition))
+            nested_splits = splits if self.nested_splits == "same" else make(
+                seed=integer_seed(seed, Role.NESTED)
             )
         except InputError as error:
             problem = str(error)
@@ -101,7 +111,7 @@ class Objective(BaseObjective):
             stratified_tests,
         ))
         return dict(
-            study=sets.study, splits=splits, stratify_by=stratify_by,
+            study=sets.study, splits=splits, nested_splits=nested_splits, stratify_by=stratify_by,
             task=population.task, n_classes=n_classes, has_bench=population.n_bench > 0,
             seed=seed, score=Score(sets, population.task, n_classes), data_key=data_key,
             problem=problem, stopping=self._stopping(sizes),
@@ -119,9 +129,10 @@ class Objective(BaseObjective):
         finally:
             self._run_context = own
 
-    def evaluate_result(self, outcomes):
+    def evaluate_result(self, outcomes, is_nested):
         return make_rows(
-            outcomes, self.splits, self.study, self.population, self.procedure == "bootstrap"
+            outcomes, self._of_nested if is_nested else self.splits, self.study, self.population,
+            self.procedure == "bootstrap",
         )
 
     def __call__(self, result):
@@ -135,7 +146,7 @@ class Objective(BaseObjective):
         def predict(X):
             return [0] * len(X)
 
-        return dict(outcomes=[
+        return dict(is_nested=False, outcomes=[
             dict(
                 split=k, budget=1, config=0, hyperparameters="{}", n_ties=0, n_failed_configs=0,
                 score_bench_best=0.0,

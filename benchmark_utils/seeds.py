@@ -17,6 +17,7 @@ class Role(IntEnum):
     SAMPLER = 4     # key: index of the split, for adaptive searches
     INNER = 5       # key: index of the split whose training part is cross-validated
     OUTER = 6       # in which order the outer set is cut into chunks
+    NESTED = 7      # the outer splits of nested cross-validation, where they are its own
 
 
 def generator(seed, role, *key):

@@ -48,7 +48,8 @@ class SplitSolver(Fingerprinted, BaseSolver):
     protocol : tuple, names of the parameters that aren't hyperparameters
     study : Examples, splits : list of Split, task : str, n_classes : int or None,
     seed : int, score : Score, data_key : str or None
-        Set by `set_objective`; `data_key` stands for the draw of the data.
+        Set by `set_objective`; splits are those of the tuning rule, and `data_key` stands for the
+        draw of the data.
     store : Store, of the finished fits
     """
     # With "run_once" Benchopt would pickle every row twice, for two caches, one of which doesn't
@@ -107,9 +108,10 @@ class SplitSolver(Fingerprinted, BaseSolver):
                 problem = str(error)
         return problem is not None, problem
 
-    def set_objective(self, problem, study, splits, stratify_by, task, n_classes, seed, score,
-                      has_bench, data_key, stopping, repetition, problem_of):
-        self.study, self.splits, self.task, self.n_classes = study, splits, task, n_classes
+    def set_objective(self, problem, study, splits, nested_splits, stratify_by, task, n_classes,
+                      seed, score, has_bench, data_key, stopping, repetition, problem_of):
+        self.study, self.task, self.n_classes = study, task, n_classes
+        self.splits = nested_splits if self.tuning == "nested" else splits
         self.seed, self.score, self.data_key = seed, score, data_key
         self._stratify_by, self._has_bench, self._stopping = stratify_by, has_bench, stopping
         self._repetition, self._problem_of = repetition, problem_of
@@ -128,7 +130,7 @@ class SplitSolver(Fingerprinted, BaseSolver):
         callback()
 
     def get_result(self):
-        return dict(outcomes=self.outcomes)
+        return dict(outcomes=self.outcomes, is_nested=self.tuning == "nested")
 
     @property
     def config(self):

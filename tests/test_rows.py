@@ -34,6 +34,42 @@ def pool(X, y, n_bench=0, task="classification"):
     return PoolPopulation(X, np.asarray(y), task, n_bench, "a pool", classes)
 
 
+class Identity(First):
+    """Like First; the score of a split tells which examples it was tested on."""
+    name = "identity"
+    parameters = {**SplitSolver.parameters, "p": [1]}
+    search_space = {"p": [1, 2]}
+
+
+class TestSplitsOfNested:
+    def scores_of_splits(self, solve, rule, n_splits=6, procedure="mccv", **options):
+        solver = Identity.get_instance(tuning=rule, n_configs=2)
+        rows = solve(GENERATED, solver, train_size=40, n_splits=n_splits, procedure=procedure,
+                     val_size=0.2, **options)
+        scores = rows[(rows["budget"] == 2) & (rows["split"] >= 0)]["score_test"].tolist()
+        assert len(scores) == n_splits
+        return scores
+
+    @pytest.mark.parametrize("procedure", ["mccv", "repeated_kfold", "bootstrap"])
+    def test_are_those_of_the_other_rules_or_its_own(self, solve, procedure):
+        same, fresh = (
+            self.scores_of_splits(solve, "nested", procedure=procedure, nested_splits=which)
+            for which in ("same", "fresh")
+        )
+        for which in ("same", "fresh"):
+            of_cv = self.scores_of_splits(solve, "cv", procedure=procedure, nested_splits=which)
+            assert of_cv == same
+        assert not set(fresh) & set(same)
+        fewer = self.scores_of_splits(solve, "nested", 4, procedure, nested_splits="fresh")
+        assert fewer == fresh[:4]
+
+    def test_fresh_folds_are_folds_too(self, solve):
+        fresh = self.scores_of_splits(solve, "nested", 5, "repeated_kfold", nested_splits="fresh")
+        same = self.scores_of_splits(solve, "cv", 5, "repeated_kfold")
+        # Each example is tested once: the mean squared errors have the same mean.
+        assert np.mean(fresh) == pytest.approx(np.mean(same)) and set(fresh) != set(same)
+
+
 class TestColumns:
     def test_regression(self, solve):
         rows = solve(GENERATED, First.get_instance(), **SIZES)

@@ -412,6 +412,7 @@ def test_what_cannot_run_is_skipped_with_a_reason(run):
         "-d", "simulated[family=classification,n_samples=1500,n_bench=1000]", "-d", DATA,
         *settings(n_splits=2), "-o", "score trust[train_size=40,procedure=loo]",
         "-o", "score trust[train_size=40,stratify=false]",
+        "-o", "score trust[train_size=40,nested_splits=new]",
         "-s", "ridge", "-s", "svm[tuning=val]", "-s", "mlp[tuning=guess]",
     )
     said = " ".join(without_colors(printed).split())
@@ -421,6 +422,7 @@ def test_what_cannot_run_is_skipped_with_a_reason(run):
     assert "family='quadratic' is none of linear" in said
     assert "procedure='loo' is none of mccv" in said
     assert "stratify='false' is neither True nor False" in said
+    assert "nested_splits='new' is neither same nor fresh" in said
     assert "tuning=val needs a validation part: set the objective's val_size" in said
     assert "tuning='guess' is none of default, val" in said
     # The rest ran.
